@@ -191,9 +191,10 @@ void open_standard_files() {
 // Returns whether all output was written. A closed pipe counts as written: its reader wanted no
 // more.
 bool is_printed() {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && close_error(STDOUT_FILENO) == 0)
+  std::FILE* const file = standard_output();
+  if (std::fflush(file) == 0 && std::ferror(file) == 0 && close_error(fileno(file)) == 0)
     return true;
-  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  pollfd out{fileno(file), POLLOUT, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
@@ -205,14 +206,17 @@ int run_program(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   // A closed pipe behind stderr or stdout must not end a run; put() ignores it, too.
   std::signal(SIGPIPE, SIG_IGN);
-  const std::vector<std::string> arguments = arguments_of(argc, argv);
   const UniqueFd folder(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));  // some verbs change it
+  std::vector<std::string> arguments;
   int code = kRunFailed;
   try {
+    arguments = arguments_of(argc, argv);
     code = run_verb_and_report(arguments);
   } catch (const NeedsPython& needed) {
     if (folder) (void)!fchdir(folder.get());
     complain(fmt::format("{}: {}", needed.call, start_in_python(argc, argv)));
+  } catch (const std::bad_alloc&) {
+    std::fputs("melflow: out of memory\n", stderr);
   }
   if (is_printed()) return code;
   std::fputs("melflow: stdout: could not write all of the output\n", stderr);

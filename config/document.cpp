@@ -288,6 +288,19 @@ std::string_view hint_on(std::string_view reason) {
   return "look here and above for brackets and quotes that are not closed";
 }
 
+// The last line up to `line` (from 0) that is indented by a tab, which YAML does not allow and the
+// parser may take for something else; from 1, 0 for none.
+int line_with_tab(const std::string& text, int line) {
+  int out = 0;
+  std::istringstream lines(text);
+  std::string one;
+  for (int i = 0; i <= line && std::getline(lines, one); ++i) {
+    const std::size_t tab = one.find_first_not_of(' ');
+    if (tab != one.npos && one[tab] == '\t') out = i + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_null_text(const std::string& text) {
@@ -332,10 +345,15 @@ Document read_document(const std::string& given, const std::string& name) {
     out.problems.add(refusal.mark, refusal.message);
   } catch (const YAML::Exception& e) {
     const int line = std::max(e.mark.line, 0), column = std::max(e.mark.column, 0);
+    const int tab = line_with_tab(text, line);
+    const std::string hint = tab == 0 ? std::string(hint_on(e.msg))
+                                      : fmt::format(
+                                            "line {} is indented by a tab: indent with "
+                                            "spaces",
+                                            tab);
     if (out.complete)  // else the error follows from an unclosed quote
-      out.problems.add(
-          {file, line + 1, column + 1},
-          fmt::format("this is not valid YAML: {}; {}", excerpt(e.msg, 200), hint_on(e.msg)));
+      out.problems.add({file, line + 1, column + 1},
+                       fmt::format("this is not valid YAML: {}; {}", excerpt(e.msg, 200), hint));
     out.complete = false;
   }
   return out;

@@ -160,6 +160,13 @@ class Reader {
     }
   }
 
+  void add_older(Value& node) const {
+    const Value* stage = node.find("stage");
+    const StageInfo* info =
+        stage == nullptr || !stage->is_scalar() ? nullptr : registry_.find(stage->text());
+    if (info != nullptr) info->configure()->schema().add_older(node);
+  }
+
   // A recomputed output keeps its stored configuration, whatever file its plug-ins are loaded from.
   static void keep_plugins(const Value& root, Value& config) {
     std::erase_if(config.entries(), [](const Value::Entry& e) { return e.key == kPluginsKey; });
@@ -215,6 +222,7 @@ class Reader {
         is_incomplete_ = true;
         continue;
       }
+      if (options_.trust.is_stored()) add_older(node);
       check_trust(e.key, node);
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
     }

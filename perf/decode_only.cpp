@@ -83,6 +83,7 @@ void decode(const std::string& path, std::int64_t hop, Sums& sums) {
 void run(const Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<std::string> paths = list(options.dir);
+  const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begin;
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   Sums total;
@@ -108,10 +109,11 @@ void run(const Options& options) {
   }
   if (!error.empty()) throw std::runtime_error(error);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  std::printf("files=%zu samples=%lld transforms=%lld audio_seconds=%.3f seconds=%.4f threads=%u\n",
-              paths.size(), static_cast<long long>(total.frames),
-              static_cast<long long>(total.transforms), total.audio_seconds, took.count(),
-              options.threads);
+  std::printf(
+      "files=%zu samples=%lld transforms=%lld audio_seconds=%.3f start=%.4f seconds=%.4f "
+      "threads=%u\n",
+      paths.size(), static_cast<long long>(total.frames), static_cast<long long>(total.transforms),
+      total.audio_seconds, start.count(), took.count(), options.threads);
 }
 
 }  // namespace

@@ -63,20 +63,9 @@ done
 
 # ---- working folder and cleanup
 
-made_work=0 child='' holder=''
-if [[ -z $work ]]; then
-  place=${TMPDIR:-/tmp}
-  # In memory nothing waits for a disk. It is used where 7 GB are at most half of the free memory.
-  free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
-  available=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
-  if [[ -z ${TMPDIR:-} && ${free:-0} -gt 14000000 && $available -gt 28000000 ]]; then place=/dev/shm; fi
-  work=$(mktemp -d "$place/melflow-gpu.XXXXXX")
-  made_work=1
-fi
-# --quick makes smaller files, which other calls must not use.
-if [[ $QUICK == 1 && $made_work == 0 ]]; then work=$work/quick; fi
-mkdir -p "$work"
-work=$(cd "$work" && pwd)
+child='' holder='' is_quick=$QUICK
+. "$here/programs.sh"
+make_work gpu 7
 cleanup() {
   # A step and its child processes form a process group.
   if [[ -n $child ]]; then
@@ -92,28 +81,8 @@ trap 'exit 130' HUP INT TERM
 
 # ---- programs
 
-if [[ -z $bundle && -x $here/../bin/melflow_gpu_bench ]]; then
-  bundle=$(cd "$here/.." && pwd)
-elif [[ -z $bundle ]]; then
-  echo "gpu.sh: no --bundle: building one first" >&2
-  (
-    cd "$here/.."
-    cmake --preset release -DMELFLOW_CUDA=ON
-    cmake --build --preset release --target bundle
-  ) >&2
-  bundles=("$here"/../build/release/melflow-bundle-*.tar.gz)
-  bundle=${bundles[0]}
-fi
+use_bundle melflow_gpu_bench
 begin=$SECONDS
-if [[ -f $bundle ]]; then
-  mkdir -p "$work/bundle"
-  tar xzf "$bundle" -C "$work/bundle" --strip-components=1 || die "$bundle is no bundle"
-  bundle=$work/bundle
-fi
-[[ -x $bundle/bin/melflow_gpu_bench ]] || die "$bundle holds no melflow_gpu_bench: is it a bundle?"
-# Uses the programs directly where they start on this machine, else through the bundle's own glibc.
-export BIN=$bundle/libexec
-"$BIN/melflow" --version >/dev/null 2>&1 || BIN=$bundle/bin
 
 cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 export HAS_CUFFT=1

@@ -106,6 +106,7 @@ void run(const Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<std::string> paths = list(options.dir);
   const Plan plan(options.fft == "pair" ? FftKind::kPair : FftKind::kReal, options.rate);
+  const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begin;
   const Fd out(options.out, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (out.get() < 0) fail(options.out, std::strerror(errno));
 
@@ -121,7 +122,8 @@ void run(const Options& options) {
       const std::size_t bytes_out = sizeof(float) * rows_per_file * kBands;
       for (std::size_t i = next++; i < paths.size(); i = next++) {
         read_file(paths[i], bytes);
-        worker.run(reinterpret_cast<const std::int16_t*>(bytes.data() + kHeader), rows.get());
+        if (options.fft != "none")
+          worker.run(reinterpret_cast<const std::int16_t*>(bytes.data() + kHeader), rows.get());
         if (::pwrite(out.get(), rows.get(), bytes_out, static_cast<off_t>(i * bytes_out)) !=
             static_cast<ssize_t>(bytes_out)) {
           fail(options.out, std::strerror(errno));
@@ -140,10 +142,10 @@ void run(const Options& options) {
     if (!error.empty()) throw std::runtime_error(error);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  std::printf("files=%zu rows=%zu seconds=%.3f files_per_second=%.0f fft=%s threads=%u\n",
-              paths.size(), paths.size() * rows_per_file, took.count(),
-              static_cast<double>(paths.size()) / took.count(), options.fft.c_str(),
-              options.threads);
+  std::printf(
+      "files=%zu rows=%zu start=%.3f seconds=%.3f files_per_second=%.0f fft=%s threads=%u\n",
+      paths.size(), paths.size() * rows_per_file, start.count(), took.count(),
+      static_cast<double>(paths.size()) / took.count(), options.fft.c_str(), options.threads);
 }
 
 }  // namespace
@@ -156,9 +158,11 @@ int main(int argc, char** argv) try {
       "config/pipelines/leak_two_stage.yaml."};
   app.add_option("dir", options.dir, "folder of WAV files")->required();
   app.add_option("out", options.out, "flat float32 file to write, [files, rows, 32]")->required();
-  app.add_option("--fft", options.fft,
-                 "one real transform a window, or two windows in one complex transform")
-      ->check(CLI::IsMember({"r2c", "pair"}))
+  app.add_option(
+         "--fft", options.fft,
+         "one real transform a window, two windows in one complex transform, or none: files "
+         "are read and as many bytes written, without any computation")
+      ->check(CLI::IsMember({"r2c", "pair", "none"}))
       ->capture_default_str();
   app.add_option("--windows", options.windows, "237 windows of a file, or 80 without overlap")
       ->check(CLI::IsMember({"two-stage", "plain"}))

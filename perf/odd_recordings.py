@@ -31,7 +31,7 @@ PIPELINE = """version: 1
 graph:
   files: {{stage: file_list, root: "{root}", include: "**"}}
   read: {{stage: disk_read, from: files, whole: {whole}}}
-  decode: {{stage: decode, from: read, downmix: 1}}
+  decode: {{stage: decode, from: read, downmix: 1, truncated: keep}}
   cut: {{stage: segment, from: decode}}
   rows: {{stage: samples, from: cut}}
   write: {{stage: npy_write, from: rows, path: "{out}", dtype: float32, overwrite: true}}

@@ -51,7 +51,8 @@ struct FileRef {
   /// Where the bytes are, if not in a file of their own; else without a value and null.
   std::optional<FilePart> part;
   std::shared_ptr<const Container> container;
-  int channel = 0;  ///< of the file, from 1, which alone is the recording; 0: all are
+  int channel = 0;      ///< of the file, from 1, which alone is the recording; 0: all are
+  double duration = 0;  ///< by the list that names it [s]; 0: it does not say so
 
   [[nodiscard]] std::size_t bytes() const { return 0; }
   [[nodiscard]] std::size_t rows() const { return 0; }

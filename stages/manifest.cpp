@@ -168,6 +168,11 @@ void Manifest::order_by_split(const std::vector<std::string>& first) {
   reorder(order);
 }
 
+void Manifest::set_duration(std::size_t i, double seconds) {
+  if (durations_.size() <= i) durations_.resize(i + 1);
+  durations_[i] = seconds;
+}
+
 void Manifest::reorder(const std::vector<std::size_t>& order) {
   const auto put = [&order](auto& values, std::size_t width) {
     std::remove_reference_t<decltype(values)> out;
@@ -183,6 +188,10 @@ void Manifest::reorder(const std::vector<std::size_t>& order) {
   if (has_spans()) put(spans_, 1);
   put(targets_, target_names_.size());
   put(texts_, text_names_.size());
+  if (!durations_.empty()) {
+    durations_.resize(order.size());
+    put(durations_, 1);
+  }
   if (problems_.empty()) return;
   std::map<std::size_t, std::string> problems;
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -211,7 +220,7 @@ void Manifest::close() {
   std::vector<std::string> sorted;
   for (std::size_t i = 0; i < order.size(); ++i) {
     new_number[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
-    sorted.push_back(names[static_cast<std::size_t>(order[i])]);
+    sorted.push_back(std::move(names[static_cast<std::size_t>(order[i])]));
   }
   names = std::move(sorted);
   label_names_.numbers.clear();
@@ -361,7 +370,9 @@ bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 std::size_t Manifest::memory_bytes() const {
   std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
-                  texts_.capacity() * 8 + spans_.capacity() * sizeof(Span);
+                  texts_.capacity() * 8 + spans_.capacity() * sizeof(Span) +
+                  durations_.capacity() * 8;
+  for (const std::string& name : label_names_.list) n += sizeof(std::string) + name.capacity();
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string) + source_of_folder_.capacity() * 2;
   for (const std::string& f : folders_)

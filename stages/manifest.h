@@ -55,6 +55,8 @@ class Manifest {
   /// Marks an entry that is not to be read, such as a folder that cannot be listed, with the
   /// reason.
   void set_problem(std::size_t i, std::string problem) { problems_[i] = std::move(problem); }
+  /// Notes how long the list says that the entry's recording is [s].
+  void set_duration(std::size_t i, double seconds);
   void set_label(std::size_t i, std::string_view label);
   /// Sets any number of labels of a file; from then on every file has a set of labels.
   void set_labels(std::size_t i, std::span<const std::string_view> labels);
@@ -145,6 +147,10 @@ class Manifest {
     const auto it = problems_.find(i);
     return it == problems_.end() ? std::string_view() : it->second;
   }
+  /// How long the list says that the entry's recording is [s]; 0 where it does not.
+  [[nodiscard]] double duration(std::size_t i) const {
+    return i < durations_.size() ? durations_[i] : 0;
+  }
   /// The number of the file's label; -1 for none, or where a set has more or fewer than one.
   [[nodiscard]] std::int32_t label(std::size_t i) const;
   [[nodiscard]] bool has_label_sets() const { return !label_sets_.empty(); }
@@ -186,7 +192,8 @@ class Manifest {
   std::vector<std::int8_t> splits_;
   std::vector<std::uint32_t> listed_;  // empty: the order of the list
   std::optional<SpanUnit> span_unit_;
-  std::vector<Span> spans_;  // empty where there is no unit
+  std::vector<Span> spans_;        // empty where there is no unit
+  std::vector<double> durations_;  // [s], up to the last entry with one
   std::vector<std::string> target_names_;
   std::vector<float> targets_;  // [files, targets]
   std::vector<std::string> text_names_;

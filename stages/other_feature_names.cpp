@@ -186,7 +186,15 @@ constexpr const char* kOwnColumns =
     "write per_feature: each column by its own mean and standard deviation over the recording or "
     "segment, or all_features; there is none by speaker";
 
+// NeMo's guards, of torch.finfo(float32).
+constexpr const char* kTiny = "write 1.1754943508222875e-38, the least normal number of float32";
+constexpr const char* kEps = "write 1.1920928955078125e-07, the resolution of float32";
+
 constexpr OtherValue kMelValues[] = {
+    {"log_offset", "tiny", kTiny},
+    {"log_offset", "eps", kEps},
+    {"amin", "tiny", kTiny},
+    {"amin", "eps", kEps},
     {"window", "hanning", "write hann"},
     {"window", "hann_window", "write hann"},
     {"window", "hamming_window", "write hamming"},

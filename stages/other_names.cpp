@@ -75,7 +75,7 @@ constexpr OtherValue kDecodeValues[] = {
     {"downmix", "mono", "write mean"},
     {"downmix", "average", "write mean"},
     {"downmix", "none", "a row has one channel"},
-    {"truncated", "skip", "write keep, or fail to count such recordings as failed"},
+    {"truncated", "skip", "write tenth or keep, or fail to count such recordings as failed"},
     {"truncated", "drop", "write fail to count such recordings as failed"},
     {"truncated", "ignore", "write keep"},
 };

@@ -4,7 +4,7 @@
 set(MELFLOW_BUNDLE_NAME melflow-bundle-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
 set(bundled)
 foreach(program melflow melflow_make_corpus melflow_compare_rows melflow_measure_child melflow_gpu_bench
-                melflow_device_tests)
+                melflow_device_tests melflow_hand_fused melflow_decode_only)
   if(TARGET ${program})
     list(APPEND bundled ${program})
     # Uses DT_RPATH, which also applies to the dependencies of the libraries in that folder.

@@ -115,6 +115,7 @@ void bind_audio_rows(nb::module_& m) {
                    })
       .def_prop_ro("remarks", &AudioRows::remarks)
       .def_prop_ro("stored_bytes", [](const AudioRows& r) { return r.store().bytes(); })
+      .def_prop_ro("storable_bytes", [](const AudioRows& r) { return r.store().storable(); })
       .def_prop_ro("computed", [](const AudioRows& r) { return r.store().made(); })
       .def_prop_ro("name", [](const AudioRows& r) { return r.chain().row_name(); })
       .def_prop_ro("unit", [](const AudioRows& r) { return r.chain().info().unit; })

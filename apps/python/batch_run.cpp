@@ -127,8 +127,6 @@ void BatchRun::run() {
 BatchQueue::State BatchRun::take(SampleBatch& out, double seconds) {
   check_process();
   const BatchQueue::State state = queue_->take(out, seconds);
-  if (state == BatchQueue::State::batch && !out.remark.empty())
-    warnings_.push_back(std::move(out.remark));
   if (state != BatchQueue::State::ended) return state;
   join();
   if (!error_.empty()) throw RunError(error_);

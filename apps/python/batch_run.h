@@ -70,9 +70,9 @@ class BatchRun final : public EndsWithPython {
   /// The report; valid after the last batch.
   [[nodiscard]] const RunReport& report() const { return report_; }
   /// Returns the warnings about the pass since the last call.
-  [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+  [[nodiscard]] std::vector<std::string> take_warnings() { return queue_->take_warnings(); }
   [[nodiscard]] const Plan& plan() const { return runner_->plan(); }
-  [[nodiscard]] std::vector<Remark> remarks() const { return runner_->remarks(); }
+  [[nodiscard]] Remarks remarks() const { return runner_->remarks(); }
 
  private:
   void run();
@@ -85,7 +85,6 @@ class BatchRun final : public EndsWithPython {
   std::string fingerprint_;
   RunReport report_;
   std::string error_;
-  std::vector<std::string> warnings_;
   std::mutex joining_;  // one thread may take batches while another stops the run
   std::thread thread_;
 };

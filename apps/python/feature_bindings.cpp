@@ -6,12 +6,15 @@
 #include <optional>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 #include "apps/python/arrays.h"
 #include "apps/python/process.h"
 #include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel/mel_presets.h"
+#include "stages/sample_scale.h"
 
 using namespace melflow;
 
@@ -40,7 +43,15 @@ nb::object array_of(const StageChain& chain, StageChain::Rows rows) {
   return array(std::move(owner), data, shape, dtype_of(chain.type()));
 }
 
-nb::object rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
+// The rows, and the warning about them with its node before it, or "".
+nb::tuple rows_and_warning(const StageChain& chain, StageChain::Rows rows) {
+  const std::string warning = rows.entry.reason.empty()
+                                  ? std::string()
+                                  : fmt::format("{}: {}", rows.entry.stage, rows.entry.reason);
+  return nb::make_tuple(array_of(chain, std::move(rows)), warning);
+}
+
+nb::tuple rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
   const Samples in = samples_of(samples);
   if (in.count == 0) throw std::invalid_argument("there are no samples");
   StageChain::Rows rows;
@@ -48,16 +59,16 @@ nb::object rows_of(const StageChain& chain, const Array& samples, int sample_rat
     const WithoutLock free;
     rows = chain.rows(in, sample_rate);
   }
-  return array_of(chain, std::move(rows));
+  return rows_and_warning(chain, std::move(rows));
 }
 
-nb::object rows_of_file(const StageChain& chain, const std::string& path) {
+nb::tuple rows_of_file(const StageChain& chain, const std::string& path) {
   StageChain::Rows rows;
   {
     const WithoutLock free;
     rows = chain.rows(path);
   }
-  return array_of(chain, std::move(rows));
+  return rows_and_warning(chain, std::move(rows));
 }
 
 }  // namespace
@@ -92,6 +103,7 @@ void bind_features(nb::module_& m) {
                                                  : 0.0;
                    })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
+  m.def("scale_remark", &scale_remark, nb::arg("peak"));
   // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
   m.def(
       "preset_rate",

@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include "apps/json_value.h"
@@ -38,13 +40,14 @@ std::string parse(const std::string& name, const std::string& text) {
 
 using Edge = std::tuple<std::size_t, std::size_t, std::string>;
 
-std::string flow_chart(const std::vector<std::vector<std::string>>& nodes,
-                       const std::vector<Edge>& edges) {
+// The page, and the height of the drawing [px].
+std::pair<std::string, double> flow_chart(const std::vector<std::vector<std::string>>& nodes,
+                                          const std::vector<Edge>& edges) {
   FlowChart chart;
   for (const std::vector<std::string>& lines : nodes)
     chart.nodes.push_back({lines, 0, lines.at(0)});
   for (const auto& [from, to, label] : edges) chart.edges.push_back({from, to, 0, label, label});
-  return html_page("melflow", svg(chart));
+  return {html_page("melflow", svg(chart)), height_of(chart)};
 }
 
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;

@@ -31,6 +31,7 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
+#include "stages/output/formats/kaldi_ark.h"
 #include "stages/version.h"
 
 namespace nb = nanobind;
@@ -75,16 +76,14 @@ nb::object take(BatchRun& run, double seconds) {
 std::string report_of(const BatchRun& run) {
   const WithoutLock free;
   RunReport report = run.report();
-  std::vector<Remark> remarks;
   std::size_t other_splits = 0, other_ranks = 0;
-  for (Remark& m : run.remarks()) {
-    if (m.entry.reason == kInOtherSplit)
-      ++other_splits;
-    else if (m.entry.reason == kForOtherRank)
-      ++other_ranks;
-    else
-      remarks.push_back(std::move(m));
-  }
+  const Remarks remarks = run.remarks().where([&](const Remark& r) {
+    const bool is_of_split = r.entry.reason == kInOtherSplit;
+    const bool is_of_rank = !is_of_split && r.entry.reason == kForOtherRank;
+    other_splits += is_of_split ? 1 : 0;
+    other_ranks += is_of_rank ? 1 : 0;
+    return !is_of_split && !is_of_rank;
+  });
   report.counts.skipped -= other_splits + other_ranks;
   nlohmann::ordered_json out =
       report_json(report, run.plan(), remarks, report.counts.failed > 0 ? kSomeFailed : kDone);
@@ -210,6 +209,9 @@ NB_MODULE(_melflow, m) {
   m.def("with_arguments", &with_arguments);
   m.def("without_secrets", [](const std::string& text) { return without_secrets(text); });
   m.def("with_escaped_user", &with_escaped_user);
+  m.def("kaldi_words", [](const std::string& text, bool is_word) {
+    return kaldi_words(text, is_word ? '_' : ' ');
+  });
   m.def("open_input", &open_input, nb::arg("path"), nb::arg("may_be_pipe"));
   m.def("load_plugin", [](const std::string& path) {
     const WithoutLock free;

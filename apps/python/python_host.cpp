@@ -15,6 +15,7 @@
 #include "apps/python/arrays.h"
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
+#include "apps/report/printing.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
 #include "stages/containers/web_address.h"
@@ -314,7 +315,7 @@ class Host final : public PythonHost {
     try {
       return std::make_shared<Function>(
           class_of_calls()(call.function, call.arguments, call.gives, call.processes,
-                           call.timeout_seconds, call.batch, call.has_blocks),
+                           call.timeout_seconds, call.batch, call.has_blocks, call.columns),
           call.processes == 0);
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
@@ -364,6 +365,7 @@ int main_of(std::vector<std::string> arguments) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  keep_output_apart();
   const nb::gil_scoped_release free;
   return run_program(static_cast<int>(arguments.size()), pointers.data());
 }

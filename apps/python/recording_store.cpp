@@ -7,10 +7,8 @@
 namespace melflow {
 namespace {
 
-constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
 constexpr std::uint64_t kLookEvery = 32 << 20;  // [bytes]
-constexpr std::uint64_t kLeave = 512 << 20;     // available memory to leave free [bytes]
-constexpr std::uint64_t kEntry = 256;           // overhead of an entry [bytes]
+constexpr std::uint64_t kEntry = 256;  // overhead of an entry [bytes]
 
 }  // namespace
 
@@ -59,9 +57,9 @@ void RecordingStore::keep(std::size_t recording, const Rows& rows) {
   for (const StageChain::Rows& part : *rows) bytes += sizeof(part) + part.values.capacity();
   if (bytes > until_look_) {
     until_look_ = kLookEvery;
-    const std::uint64_t there = std::min(available_memory(), kMost);
-    if (there < kLeave) shrink(bytes_ - std::min(bytes_, kLeave - there));
-    if (there < kLeave + bytes) return;
+    const std::uint64_t most = storable_memory(available_memory(), bytes_);
+    shrink(most);
+    if (bytes_ + bytes > most) return;
   }
   if (bytes > limit_) return;
   shrink(limit_ - bytes);
@@ -69,6 +67,11 @@ void RecordingStore::keep(std::size_t recording, const Rows& rows) {
   entries_.push_front({recording, rows, bytes});
   places_[recording] = entries_.begin();
   bytes_ += bytes;
+}
+
+std::uint64_t RecordingStore::storable() const {
+  const std::lock_guard lock(mutex_);
+  return std::min(limit_, storable_memory(available_memory(), bytes_));
 }
 
 void RecordingStore::shrink(std::uint64_t to) {

@@ -15,6 +15,11 @@ namespace melflow {
 
 /// Prints printable(text) and flushes; does nothing when the output's reader is gone.
 void put(std::FILE* out, const std::string& text);
+/// The file that put() writes to for stdout.
+std::FILE* standard_output();
+/// Moves stdout: what others write to it from now on, as functions of Python and the processes that
+/// they start do, goes to stderr, and only what put() writes to it goes to where it was.
+void keep_output_apart();
 
 /// Puts texts on one line; other values stay as they are.
 template <class T>

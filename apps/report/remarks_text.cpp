@@ -1,7 +1,6 @@
 #include "apps/report/remarks_text.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -20,7 +19,7 @@ std::string reason_text(const Ledger::Entry& entry) {
 }
 
 // Lists the most frequent reasons, at most `limit`, one per line, those of failed files first.
-std::string by_reason(const std::vector<Remark>& remarks, std::size_t limit) {
+std::string by_reason(const Remarks& remarks, std::size_t limit) {
   Reasons reasons;
   for (const Remark& r : remarks) reasons.add(r.entry, r.name);
   std::vector<Reasons::Reason> most = reasons.sorted();
@@ -80,55 +79,53 @@ std::string command_that_lists(const RunReport& report) {
 }
 
 // "2 of 57 files are skipped, such as a.wav: filter: ...; `melflow inspect` ..."; "" for none.
-std::string count_with_example(const RunReport& report, const std::vector<Remark>& remarks,
-                               Outcome outcome, std::size_t count, std::string_view what) {
-  const auto first = std::find_if(remarks.begin(), remarks.end(),
+std::string count_with_example(const RunReport& report, const Remarks& remarks, Outcome outcome,
+                               std::size_t count, std::string_view what) {
+  const auto found = std::find_if(remarks.begin(), remarks.end(),
                                   [&](const Remark& r) { return r.entry.outcome == outcome; });
-  if (first == remarks.end()) return {};
+  if (found == remarks.end()) return {};
+  const Remark first = *found;
   const std::string list = command_that_lists(report);
   return fmt::format("{} of {} {} {}, such as {}: {}: {}{}\n", count_text(count),
                      plural(report.counts.found, "file"), count == 1 ? "is" : "are", what,
-                     excerpt(first->name, kLongestPath), one_line(first->entry.stage),
-                     excerpt(one_line(first->entry.reason), kLongestReason),
+                     excerpt(first.name, kLongestPath), one_line(first.entry.stage),
+                     excerpt(one_line(first.entry.reason), kLongestReason),
                      list.empty() ? list : "; " + list);
 }
 
 }  // namespace
 
-std::string remarks_text(const RunReport& report, const std::vector<Remark>& of_run,
-                         std::size_t limit) {
+std::string remarks_text(const RunReport& report, const Remarks& of_run, std::size_t limit) {
+  if (of_run.size() > limit) {
+    const std::string list = command_that_lists(report);
+    return by_reason(of_run, limit) +
+           fmt::format("  ({})\n", list.empty() ? "all with --json FILE" : list);
+  }
   std::vector<Remark> remarks = of_run;
   std::stable_sort(remarks.begin(), remarks.end(), [](const Remark& a, const Remark& b) {
     return place_of(to_text(a.entry.outcome)) < place_of(to_text(b.entry.outcome));
   });
   std::string out;
-  if (remarks.size() > limit) {
-    const std::string list = command_that_lists(report);
-    return by_reason(remarks, limit) +
-           fmt::format("  ({})\n", list.empty() ? "all with --json FILE" : list);
-  }
   for (const Remark& r : remarks)
     out += fmt::format("  {}: {}\n", excerpt(r.name, kLongestPath), reason_text(r.entry));
   return out;
 }
 
-std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
-                          std::size_t limit) {
-  std::vector<Remark> failed;
-  std::copy_if(remarks.begin(), remarks.end(), std::back_inserter(failed),
-               [](const Remark& r) { return r.entry.outcome == Outcome::failed; });
+std::string failures_text(const RunReport& report, const Remarks& remarks, std::size_t limit) {
+  const Remarks failed =
+      remarks.where([](const Remark& r) { return r.entry.outcome == Outcome::failed; });
   if (failed.empty()) return {};
   return fmt::format("{} of {} failed{}:\n", count_text(failed.size()),
                      plural(report.counts.found, "file"), rest_text(report)) +
          remarks_text(report, failed, limit);
 }
 
-std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks) {
+std::string warned_text(const RunReport& report, const Remarks& remarks) {
   return count_with_example(report, remarks, Outcome::ok, report.counts.warned,
                             "ok with a warning");
 }
 
-std::string skipped_text(const RunReport& report, const std::vector<Remark>& remarks) {
+std::string skipped_text(const RunReport& report, const Remarks& remarks) {
   if (report.counts.failed > 0) return {};
   return count_with_example(report, remarks, Outcome::skipped, report.counts.skipped, "skipped");
 }

@@ -149,8 +149,8 @@ std::size_t rows_of_run(const RunReport& report, const Plan& plan) {
   return rows;
 }
 
-Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>& remarks,
-                 int exit_code, const std::vector<Verdict>& verdicts) {
+Json report_json(const RunReport& r, const Plan& plan, const Remarks& remarks, int exit_code,
+                 const std::vector<Verdict>& verdicts) {
   const Ledger::Counts& c = r.counts;
   Json out{{"melflow_version", kVersion},
            {"ending", to_text(r.ending)},

@@ -26,7 +26,7 @@ std::size_t rows_made(const StageReport& sink);
 std::size_t rows_of_run(const RunReport& report, const Plan& plan);
 
 nlohmann::ordered_json report_json(const RunReport& report, const Plan& plan,
-                                   const std::vector<Remark>& remarks, int exit_code,
+                                   const Remarks& remarks, int exit_code,
                                    const std::vector<Verdict>& verdicts = {});
 
 /// Returns the series, rounded to significant digits.

@@ -133,6 +133,7 @@ std::string told(const std::string& name, const Value& value) {
   if (name == "bytes" && is_number) return bytes_text(number);
   for (const auto& [key, rest] :
        {std::pair("preloaded_bytes", " in memory"),
+        std::pair("expected_bytes", " expected by headers"),
         std::pair("from_cache_bytes", " mapped, 0 copied"), std::pair("added_bytes", " written")})
     if (name == key && is_number) return bytes_text(number) + rest;
   if (name == "overflow") return "not all of them: memory.host is full";

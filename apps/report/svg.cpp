@@ -52,6 +52,52 @@ std::vector<std::size_t> columns_of(const FlowChart& chart) {
   return column;
 }
 
+// Where the boxes of a flow chart are, all of one size, which fits most texts [px].
+struct FlowLayout {
+  static constexpr double kGapX = 56, kGapY = 22, kEdge = 8, kPadding = 6;
+
+  explicit FlowLayout(const FlowChart& chart) : column(columns_of(chart)), row(chart.nodes.size()) {
+    for (std::size_t i = 0; i < chart.nodes.size(); ++i) {
+      if (used.size() <= column[i]) used.resize(column[i] + 1, 0);
+      row[i] = used[column[i]]++;
+      const std::vector<std::string>& lines = chart.nodes[i].lines;
+      high = std::max(high, 10 + 16 * static_cast<double>(lines.size()));
+      for (std::size_t l = 0; l < lines.size(); ++l)
+        wide = std::max(wide, 2 * kPadding + advance(l) * static_cast<double>(lines[l].size()));
+    }
+    wide = std::min(wide, 220.0);
+    if (!used.empty()) rows = static_cast<double>(*std::max_element(used.begin(), used.end()));
+  }
+
+  // The mean width of a character in line number `l`; wide ones take more.
+  static double advance(std::size_t l) { return l == 0 ? 7.6 : 6.2; }
+  [[nodiscard]] std::string fitting(const std::string& text, std::size_t l) const {
+    auto left = static_cast<std::size_t>((wide - 2 * kPadding) / advance(l));
+    std::size_t at = 0, before_last = 0;
+    for (; left > 0 && at < text.size(); --left) {
+      before_last = at;
+      at += std::max<std::size_t>(utf8_length(text, at), 1);
+    }
+    return at >= text.size() ? text : text.substr(0, before_last) + "\u2026";
+  }
+  [[nodiscard]] double x(std::size_t i) const {
+    return kEdge + static_cast<double>(column[i]) * (wide + kGapX);
+  }
+  // Centres each column's nodes vertically.
+  [[nodiscard]] double y(std::size_t i) const {
+    return kEdge +
+           (static_cast<double>(row[i]) + (rows - static_cast<double>(used[column[i]])) / 2) *
+               (high + kGapY);
+  }
+  [[nodiscard]] double width() const {
+    return 2 * kEdge + static_cast<double>(used.size()) * (wide + kGapX) - kGapX;
+  }
+  [[nodiscard]] double height() const { return 2 * kEdge + rows * (high + kGapY) - kGapY; }
+
+  std::vector<std::size_t> column, row, used;  // used: boxes in each column
+  double rows = 0, wide = 138, high = 74;
+};
+
 // Draws names in their colours, ending at `right`.
 std::string key_of(const std::vector<std::string>& names, double right) {
   std::string out;
@@ -158,31 +204,13 @@ std::string svg(const RowsChart& chart, double end) {
 }
 
 std::string svg(const FlowChart& chart) {
-  constexpr double kWide = 138, kHigh = 74, kGapX = 56, kGapY = 22, kEdge = 8;
-  const std::vector<std::size_t> column = columns_of(chart);
-  std::vector<std::size_t> row(chart.nodes.size()), used;
-  for (std::size_t i = 0; i < chart.nodes.size(); ++i) {
-    if (used.size() <= column[i]) used.resize(column[i] + 1, 0);
-    row[i] = used[column[i]]++;
-  }
-  const auto rows =
-      static_cast<double>(used.empty() ? 0 : *std::max_element(used.begin(), used.end()));
-  const auto x = [&](std::size_t i) {
-    return kEdge + static_cast<double>(column[i]) * (kWide + kGapX);
-  };
-  // Centres each column's nodes vertically.
-  const auto y = [&](std::size_t i) {
-    return kEdge +
-           (static_cast<double>(row[i]) + (rows - static_cast<double>(used[column[i]])) / 2) *
-               (kHigh + kGapY);
-  };
-  const double width = 2 * kEdge + static_cast<double>(used.size()) * (kWide + kGapX) - kGapX;
-  std::string out =
-      fmt::format(R"(<svg viewBox="0 0 {:.0f} {:.0f}" style="min-width:{:.0f}px">)", width,
-                  2 * kEdge + rows * (kHigh + kGapY) - kGapY, std::min(width, 1100.0));
+  const FlowLayout at(chart);
+  std::string out = fmt::format(
+      R"(<svg viewBox="0 0 {0:.0f} {1:.0f}" style="min-width:{2:.0f}px;max-width:{0:.0f}px">)",
+      at.width(), at.height(), std::min(at.width(), 1100.0));
   for (const FlowChart::Edge& e : chart.edges) {
-    const double x1 = x(e.from) + kWide, y1 = y(e.from) + kHigh / 2;
-    const double x2 = x(e.to), y2 = y(e.to) + kHigh / 2, bend = (x2 - x1) / 2;
+    const double x1 = at.x(e.from) + at.wide, y1 = at.y(e.from) + at.high / 2;
+    const double x2 = at.x(e.to), y2 = at.y(e.to) + at.high / 2, bend = (x2 - x1) / 2;
     out += fmt::format(
         R"x(<path d="M{:.1f},{:.1f}C{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f}" class="e" stroke="rgb({},{},{})" stroke-width="{:.1f}"><title>{}</title></path><text x="{:.1f}" y="{:.1f}" class="x">{}</text>)x",
         x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2, static_cast<int>(170 + 40 * e.heat),
@@ -193,15 +221,17 @@ std::string svg(const FlowChart& chart) {
     const FlowChart::Node& n = chart.nodes[i];
     out += fmt::format(
         R"(<g><title>{}</title><rect x="{:.1f}" y="{:.1f}" width="{}" height="{}" rx="6" fill="{}" class="b"/>)",
-        html_text(n.tip), x(i), y(i), kWide, kHigh, shade(n.heat, 240, 130, 30));
+        html_text(n.tip), at.x(i), at.y(i), at.wide, at.high, shade(n.heat, 240, 130, 30));
     for (std::size_t l = 0; l < n.lines.size(); ++l)
-      out += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" class="{}">{}</text>)", x(i) + kWide / 2,
-                         y(i) + 19 + 16 * static_cast<double>(l), l == 0 ? "h" : "c",
-                         html_text(n.lines[l]));
+      out += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" class="{}">{}</text>)",
+                         at.x(i) + at.wide / 2, at.y(i) + 19 + 16 * static_cast<double>(l),
+                         l == 0 ? "h" : "c", html_text(at.fitting(n.lines[l], l)));
     out += "</g>";
   }
   return out + "</svg>\n";
 }
+
+double height_of(const FlowChart& chart) { return FlowLayout(chart).height(); }
 
 std::string svg(const std::vector<PartsBar>& bars, const std::vector<std::string>& colours) {
   constexpr double kLeft = 150, kWidth = 760, kHigh = 18, kStep = 24;

@@ -56,7 +56,10 @@ struct FlowChart {
   std::vector<Node> nodes;
   std::vector<Edge> edges;  ///< each from a lower node number to a higher one
 };
+/// Drawn no larger than its natural size. Texts that are too long for a box end with "…".
 std::string svg(const FlowChart& chart);
+/// The height of its natural size [px].
+double height_of(const FlowChart& chart);
 
 /// A bar whose parts add up to one.
 struct PartsBar {

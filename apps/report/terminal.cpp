@@ -232,6 +232,8 @@ void ProgressDisplay::loop() {
   while (!wake_.wait_for(lock, kRedraw, [this] { return ended_; })) {
     Progress p = runner_.progress();
     if (std::exchange(was_filling_, p.is_filling) != p.is_filling) {
+      if (!p.is_filling && mode_ == Mode::lines)
+        put(stderr, fmt::format("loaded after {}, computing\n", clock_text(p.seconds)));
       // The run itself counts from zero again.
       rate_ = row_rate_ = byte_rate_ = {};
       samples_.clear();

@@ -154,7 +154,7 @@ int merge_parts_of(const MergeArguments& arguments) {
   const QuietRun ran = run_quietly(runner, "stopped before the end; the same command begins again");
   if (ran.failure) return *ran.failure;
   const RunReport& report = ran.report;
-  const std::vector<Remark> remarks = runner.remarks();
+  const Remarks remarks = runner.remarks();
   const int code = report.counts.failed > 0 ? kSomeFailed : kDone;
   if (arguments.json)
     put(stdout, json_text(report_json(report, runner.plan(), remarks, code)));

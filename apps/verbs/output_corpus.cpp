@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/audio/declared_length.h"
 #include "stages/containers/container.h"
 #include "stages/output/row_sink.h"
 
@@ -81,8 +82,11 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
       const FeatureFile::Entry& e = output->files()[i];
       add(list, *output, e);
       const auto remark = remarks.find(static_cast<std::int64_t>(i));
-      if (e.path.ends_with('/') && remark != remarks.end())  // a folder without access
+      if (remark == remarks.end()) continue;
+      if (e.path.ends_with('/'))  // a folder without access
         list.set_problem(list.size() - 1, remark->second->reason);
+      else if (const double declared = declared_length_in(remark->second->reason); declared > 0)
+        list.set_duration(list.size() - 1, declared);
     }
   }
   list.close();

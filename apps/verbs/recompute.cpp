@@ -43,15 +43,6 @@ std::vector<std::size_t> drawn(const FeatureFile& file, const CountOrShare& samp
   return out;
 }
 
-const PlanNode& sink_of(const Plan& plan, const FeatureFile& file) {
-  for (const PlanNode& n : plan.nodes)
-    if (n.stage->traits().cuts)
-      throw RunError(file.path() +
-                     ": this file has utterances; files are recomputed only as a whole. Without "
-                     "--recompute its rows are compared with their hashes");
-  return only_sink(plan, file.path());
-}
-
 // Checks a fact other than the configuration that determines the bytes of rows.
 void check_is_same(const FeatureFile& file, const char* what, const std::string& here) {
   const std::string there = file.text(what);
@@ -96,7 +87,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   if (config.empty())
     throw RunError(file.path() + ": does not record the configuration that it was made with");
   Plan plan = load_plan_text(config, file.path() + ": config", options);
-  const PlanNode& sink = sink_of(plan, file);
+  const PlanNode& sink = only_sink(plan, file.path());
   check_root(plan, file);
   if (auto* lists = dynamic_cast<ReadsLists*>(plan.nodes.front().stage.get())) lists->list_given();
   Recomputed out;

@@ -91,7 +91,7 @@ Examined examine(const FeatureFile& named) {
   return out;
 }
 
-int tell(const Examined& found, const std::vector<Remark>& remarks) {
+int tell(const Examined& found, const Remarks& remarks) {
   std::map<std::string, std::string> lost;
   for (const Remark& remark : remarks)
     if (remark.entry.outcome != Outcome::ok && found.of.contains(remark.name))

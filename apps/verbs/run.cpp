@@ -81,7 +81,8 @@ class Documents {
     if (json_file_) return json_file_->write(json_text(document));
     if (json_.empty()) return;
     put(stdout, json_text(document));
-    if (std::ferror(stdout) != 0) throw RunError("stdout: cannot write the JSON report there");
+    if (std::ferror(standard_output()) != 0)
+      throw RunError("stdout: cannot write the JSON report there");
   }
 
  private:
@@ -142,7 +143,7 @@ Watch watch_of(const RunArguments& arguments) {
   return watch;
 }
 
-void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
+void print_report(const RunReport& report, const Runner& runner, const Remarks& remarks,
                   const std::vector<Verdict>& judged, bool verbose, std::FILE* out) {
   std::string listed;
   if (!remarks.empty())
@@ -208,7 +209,7 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (documents.has_trace() && visits->left_out() > 0)
     ran.report.warnings.push_back(left_out_text(*visits));
   const RunReport& report = ran.report;
-  const std::vector<Remark> remarks = runner.remarks();
+  const Remarks remarks = runner.remarks();
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
   const int code = exit_code_of(report, judged, arguments.whole != nullptr);
   if (!arguments.quiet)

@@ -11,6 +11,7 @@
 namespace melflow {
 namespace {
 
+constexpr std::uint64_t kKibibyte = 1024;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Returns the only number in a file; nullopt for "max" or without a file.
@@ -33,10 +34,14 @@ std::optional<std::uint64_t> number_after(const std::string& path, std::string_v
   return std::nullopt;
 }
 
+const char* limit_file(const ControlGroup& group) {
+  return group.is_v2 ? "memory.max" : "memory.limit_in_bytes";
+}
+
 // Returns the memory that a group has left; kNoLimit if it has no limit.
 std::uint64_t left_in(const ControlGroup& group) {
   const std::string& folder = group.folder;
-  const auto limit = number_in(folder + (group.is_v2 ? "memory.max" : "memory.limit_in_bytes"));
+  const auto limit = number_in(folder + limit_file(group));
   const auto used = number_in(folder + (group.is_v2 ? "memory.current" : "memory.usage_in_bytes"));
   if (!limit || !used) return kNoLimit;
   const std::uint64_t cache =
@@ -48,13 +53,28 @@ std::uint64_t left_in(const ControlGroup& group) {
 }  // namespace
 
 std::uint64_t available_memory(const std::string& root) {
-  constexpr std::uint64_t kKibibyte = 1024;
   std::uint64_t left = kNoLimit;
   if (const auto free = number_after(root + "/proc/meminfo", "MemAvailable:"))
     left = *free * kKibibyte;
   for (const ControlGroup& group : control_groups(root, "memory"))
     left = std::min(left, left_in(group));
   return left;
+}
+
+std::uint64_t storable_memory(std::uint64_t available, std::uint64_t holds) {
+  constexpr std::uint64_t kShare = 4, kMost = 512 << 20;
+  const std::uint64_t all = available > kNoLimit - holds ? kNoLimit : available + holds;
+  return all - std::min(all / kShare, kMost);
+}
+
+MemoryLimit memory_limit(const std::string& root) {
+  MemoryLimit out{number_after(root + "/proc/meminfo", "MemTotal:").value_or(0) * kKibibyte, ""};
+  for (const ControlGroup& group : control_groups(root, "memory")) {
+    std::string file = group.folder + limit_file(group);
+    const auto limit = number_in(file);
+    if (limit && (out.bytes == 0 || *limit < out.bytes)) out = {*limit, std::move(file)};
+  }
+  return out;
 }
 
 std::vector<ControlGroup> control_groups(const std::string& root, std::string_view controller) {

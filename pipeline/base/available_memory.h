@@ -14,6 +14,17 @@ namespace melflow {
 /// sys.
 std::uint64_t available_memory(const std::string& root = "");
 
+/// Returns how much of `available` bytes, and of those that it `holds`, something may keep that can
+/// do without: a quarter stays free for others, but no more than 512 MiB.
+std::uint64_t storable_memory(std::uint64_t available, std::uint64_t holds);
+
+/// The most memory that this process can have [bytes], whatever others take.
+struct MemoryLimit {
+  std::uint64_t bytes = 0;
+  std::string file;  ///< where its control group says so; "": it is all that the machine has
+};
+MemoryLimit memory_limit(const std::string& root = "");
+
 struct ControlGroup {
   std::string folder;  ///< with a slash at its end
   bool is_v2 = true;   ///< version 1 and version 2 name their files differently

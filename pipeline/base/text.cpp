@@ -43,6 +43,13 @@ void append(std::string& out, std::string_view text, std::size_t& at, bool keeps
 
 bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
+// Returns the first `most` bytes of a longer text, without a part of a character.
+std::string_view beginning(std::string_view text, std::size_t most) {
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && (text[end] & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 }  // namespace
 
 std::size_t utf8_length(std::string_view text, std::size_t at) {
@@ -81,10 +88,12 @@ std::string printable(std::string_view text) {
 
 std::string shortened(std::string_view text, std::size_t most) {
   if (text.size() <= most) return std::string(text);
-  // Keeps a character of several bytes whole.
-  std::size_t end = most;
-  while (end > 0 && most - end < 3 && (text[end] & 0xC0) == 0x80) --end;
-  return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
+  return fmt::format("{}… ({} bytes)", beginning(text, most), text.size());
+}
+
+std::string kept_text(std::string text) {
+  if (text.size() <= kLongestKept) return text;
+  return fmt::format("{}… shortened ({} bytes)", beginning(text, kLongestKept), text.size());
 }
 
 std::string one_line(std::string_view text) {
@@ -96,6 +105,18 @@ std::string one_line(std::string_view text) {
 std::string excerpt(std::string_view text, std::size_t most) {
   if (text.find("://") == text.npos) return one_line(shortened(text, most));
   return one_line(shortened(without_secrets(text), most));
+}
+
+bool is_white_space(std::string_view character) {
+  if (character.size() == 1) {
+    const auto c = static_cast<unsigned char>(character.front());
+    return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
+  }
+  static constexpr std::string_view kOthers[] = {"\u0085", "\u00a0", "\u1680", "\u2000", "\u2001",
+                                                 "\u2002", "\u2003", "\u2004", "\u2005", "\u2006",
+                                                 "\u2007", "\u2008", "\u2009", "\u200a", "\u2028",
+                                                 "\u2029", "\u202f", "\u205f", "\u3000"};
+  return std::find(std::begin(kOthers), std::end(kOthers), character) != std::end(kOthers);
 }
 
 std::string utf8_or_escaped(std::string_view json) {

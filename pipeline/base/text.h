@@ -11,6 +11,8 @@ namespace melflow {
 /// Returns the length [bytes] of the UTF-8 character that begins at `at`; 0 if there is none
 /// (Unicode 15, table 3-7).
 std::size_t utf8_length(std::string_view text, std::size_t at);
+/// Whether a character of UTF-8 is white space, at which Python's str.split() splits.
+bool is_white_space(std::string_view character);
 
 /// Escapes everything in `text` that a terminal would act on: control characters (C0 except line
 /// feed and tab, DEL, C1) and marks that change the direction of writing as \u001b, bytes that are
@@ -22,6 +24,11 @@ std::string one_line(std::string_view text);
 
 /// Cuts a text longer than `most` bytes to its beginning, followed by its length.
 std::string shortened(std::string_view text, std::size_t most);
+
+/// Cuts a reason or warning, such as the text of an exception, to what is kept of it: kLongestKept
+/// bytes, followed by "… shortened" and its length.
+std::string kept_text(std::string text);
+constexpr std::size_t kLongestKept = 4096;
 
 constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
 

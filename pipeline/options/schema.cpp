@@ -197,6 +197,16 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
   }
 }
 
+void Schema::add_older(Value& map, const std::vector<Field>& fields) {
+  for (const Field& field : fields) {
+    Value* value = map.find(field.name);
+    if (value != nullptr && value->is_map())
+      add_older(*value, field.children);
+    else if (value == nullptr && field.older)
+      map.set(field.name, Value::scalar(*field.older, map.mark()));
+  }
+}
+
 void Schema::find_unused(const Value& map, const std::string& path, Problems& remarks) const {
   for (const Value::Entry& e : map.entries())
     for (const Field& f : fields_)

@@ -58,6 +58,7 @@ class Field {
   std::optional<double> lowest, highest;
   bool lowest_exclusive = false;
   bool is_tuning = false;
+  std::optional<std::string> older;  ///< see was()
 
   Field& range(double lo, double hi) {
     lowest = lo;
@@ -77,6 +78,12 @@ class Field {
   /// of the feature settings.
   Field& tuning() {
     is_tuning = true;
+    return *this;
+  }
+  /// What the configuration in an output or a job means that lacks the option: what versions did
+  /// that had none. Stored configurations have all options.
+  Field& was(std::string value) {
+    older = std::move(value);
     return *this;
   }
   /// Makes the option be read before others, wherever it is written; `apply` then sets the values
@@ -136,12 +143,16 @@ class Schema {
   /// Reports options of the map that have no effect, or only a partial one, because of others.
   /// Skips options with their default, as stored configurations contain all options.
   void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
+  /// Adds the options that a stored map lacks, with the values that Field::was() gives.
+  void add_older(Value& map) const { add_older(map, fields_); }
   /// All options with their current values; without tuning options if `with_tuning` is false.
   [[nodiscard]] Value echo(bool with_tuning = true) const;
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
+  static void add_older(Value& map, const std::vector<Field>& fields);
+
   std::vector<Field> fields_;
   std::span<const OtherName> other_names_;
   std::span<const OtherValue> other_values_;

@@ -1,7 +1,5 @@
 #include "pipeline/plan/graph_builder.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -137,14 +135,6 @@ Plan make_plan(GraphDraft& graph) {
   return plan;
 }
 
-// Returns the physical memory [bytes]; 0 if it is not known.
-std::uint64_t machine_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0
-             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
-             : 0;
-}
-
 // Whether stages can be made and connected although some options are wrong.
 bool has_only_wrong_options(const GraphDraft& graph) {
   std::set<std::string> names;
@@ -186,10 +176,6 @@ std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
   return out;
 }
 
-std::string in_gibibytes(std::uint64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
 }  // namespace
 
 Plan build_plan(const GraphSpec& written, const Registry& registry) {
@@ -213,10 +199,8 @@ Plan build_plan(const GraphSpec& written, const Registry& registry) {
                      spec.workers, available_cpus(), plan.workers)});
     plan.machine_warnings = 1;
   }
-  if (const std::uint64_t there = machine_memory(); there > 0 && spec.host_memory.count > there) {
-    plan.warnings.push_back(
-        {spec.memory_mark, fmt::format("memory.host: {} is more than this machine has ({})",
-                                       in_gibibytes(spec.host_memory.count), in_gibibytes(there))});
+  if (std::string text = memory_remark(spec.host_memory.count, memory_limit()); !text.empty()) {
+    plan.warnings.push_back({spec.memory_mark, std::move(text)});
     ++plan.machine_warnings;
   }
   if (graph.problems.empty())

@@ -256,6 +256,10 @@ std::string too_little_memory(const Plan& plan) {
       to_text(Bytes{plan.host_memory}), least, size_options(plan));
 }
 
+std::string in_gibibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
 }  // namespace
 
 void check_memory(GraphDraft& graph, Plan& plan) {
@@ -277,6 +281,22 @@ void check_memory(GraphDraft& graph, Plan& plan) {
     PlanCheck check = check_of(graph, plan, n);
     n.faces.keeps->check_memory(plan.host_memory, plan.least_memory, check);
   }
+}
+
+std::string memory_remark(std::uint64_t host, const MemoryLimit& limit) {
+  constexpr std::uint64_t kOfProgram = 64 << 20, kMiB = 1 << 20;  // beside the budget
+  const bool is_of_group = !limit.file.empty();
+  if (limit.bytes == 0 || host + (is_of_group ? kOfProgram : 0) <= limit.bytes) return {};
+  if (!is_of_group)
+    return fmt::format("memory.host: {} is more than this machine has ({})", in_gibibytes(host),
+                       in_gibibytes(limit.bytes));
+  const std::uint64_t most = limit.bytes - std::min(limit.bytes, kOfProgram);
+  return fmt::format(
+      "memory.host: {} and up to 64MiB for the program itself are more than its control group, as "
+      "of "
+      "a container or a job, allows ({}MiB, {}), so that the system may end it{}",
+      to_text(Bytes{host}), limit.bytes / kMiB, limit.file,
+      most < kMiB ? std::string() : fmt::format("; {}MiB fit", most / kMiB));
 }
 
 }  // namespace melflow

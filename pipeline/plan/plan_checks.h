@@ -2,6 +2,10 @@
 // make, and the memory that they need.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
+#include "pipeline/base/available_memory.h"
 #include "pipeline/plan/graph_draft.h"
 
 namespace melflow {
@@ -24,5 +28,9 @@ void check_repeated_work(const GraphDraft& graph, Plan& plan);
 /// Computes the memory that blocks need, and reports a budget that is too small for the largest
 /// one.
 void check_memory(GraphDraft& graph, Plan& plan);
+
+/// Returns a warning if a budget of `host` bytes is more than the machine has or, with what the
+/// program itself takes, than its control group allows; else "".
+std::string memory_remark(std::uint64_t host, const MemoryLimit& limit);
 
 }  // namespace melflow

@@ -42,15 +42,22 @@ std::vector<Value> ways_of_sources(const Plan& plan, const PlanNode& n) {
   return out;
 }
 
-// Records the settings of the nodes before this one, and its own.
-void record_feature_settings(Plan& plan, const PlanNode& n) {
+// Which settings of a stage are recorded: its own, and those up to it.
+struct SettingsForm {
+  std::optional<Value> (Stage::*own)() const;
+  const Value& (Stage::*up_to)() const;
+};
+
+// Returns the settings of the nodes before this one, and its own.
+Value settings_up_to(const Plan& plan, const PlanNode& n, const SettingsForm& form) {
+  const auto up_to = [&form](const PlanNode& node) { return (node.stage.get()->*form.up_to)(); };
   std::vector<Value> stages;
   // For one of several outputs: adds its name, since it decides which items come.
   const auto before = [&](const PlanInput& in) {
     const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
     if (up.inputs.empty() && in.output >= 0)  // one of several sources
-      return plan.sources[static_cast<std::size_t>(in.output)].stage->feature_settings();
-    Value out = up.stage->feature_settings();
+      return up_to(plan.sources[static_cast<std::size_t>(in.output)]);
+    Value out = up_to(up);
     if (in.output >= 0 && up.info->affects_features)
       out.items().back().set(
           "output", Value::scalar(up.outputs[static_cast<std::size_t>(in.output)], {}, true));
@@ -71,15 +78,23 @@ void record_feature_settings(Plan& plan, const PlanNode& n) {
       entry.set("sources", Value::list(std::move(names)));
     stages = {std::move(entry)};
   }
-  if (n.info->affects_features) {
+  // A fingerprint does not depend on who reads the corpus.
+  const Value own =
+      without_secrets((n.stage.get()->*form.own)().value_or(n.config->schema().echo(false)));
+  if (n.info->affects_features && !own.is_null()) {
     Value entry = Value::map({});
     entry.set("stage", Value::scalar(n.info->feature_stage));
-    // A fingerprint does not depend on who reads the corpus.
-    const Value own = without_secrets(n.stage->settings().value_or(n.config->schema().echo(false)));
     for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
     stages.push_back(std::move(entry));
   }
-  n.stage->set_feature_settings(Value::list(std::move(stages)));
+  return Value::list(std::move(stages));
+}
+
+void record_feature_settings(const Plan& plan, const PlanNode& n) {
+  n.stage->set_feature_settings(
+      settings_up_to(plan, n, {&Stage::settings, &Stage::feature_settings}));
+  n.stage->set_settings_up_to(
+      settings_up_to(plan, n, {&Stage::settings_alone, &Stage::settings_up_to}));
 }
 
 Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,6 +149,59 @@ struct Remark {
   std::size_t index = 0;
   std::string name;
   Ledger::Entry entry;
+};
+
+/// The remarks of a run, in the order of its items. Each is made when it is asked for, since names
+/// and reasons of all could take far more memory than the run; so the run must outlive them.
+class Remarks {
+ public:
+  using Make = std::function<Remark(std::size_t index)>;
+  Remarks() = default;
+  Remarks(std::vector<std::size_t> items, Make make)
+      : items_(std::move(items)), make_(std::move(make)) {}
+
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Remark;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Remark*;
+    using reference = Remark;
+    Iterator(const Remarks* of, std::size_t at) : of_(of), at_(at) {}
+    Remark operator*() const { return (*of_)[at_]; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const Remarks* of_;
+    std::size_t at_;
+  };
+  [[nodiscard]] Iterator begin() const { return {this, 0}; }
+  [[nodiscard]] Iterator end() const { return {this, items_.size()}; }
+  [[nodiscard]] std::size_t size() const { return items_.size(); }
+  [[nodiscard]] bool empty() const { return items_.empty(); }
+  [[nodiscard]] Remark operator[](std::size_t i) const { return make_(items_.at(i)); }
+  /// Those that `is_wanted`.
+  template <class IsWanted>
+  [[nodiscard]] Remarks where(const IsWanted& is_wanted) const {
+    Remarks out({}, make_);
+    for (const std::size_t item : items_)
+      if (is_wanted(make_(item))) out.items_.push_back(item);
+    return out;
+  }
+  /// All of them, to be kept.
+  operator std::vector<Remark>() const {  // NOLINT(google-explicit-constructor)
+    std::vector<Remark> out;
+    for (Remark r : *this) out.push_back(std::move(r));
+    return out;
+  }
+
+ private:
+  std::vector<std::size_t> items_;
+  Make make_;
 };
 
 }  // namespace melflow

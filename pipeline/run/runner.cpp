@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/cpu.h"
+#include "pipeline/base/text.h"
 #include "pipeline/base/threads.h"
 #include "pipeline/options/option_type.h"
 #include "pipeline/plan/plan_reach.h"
@@ -31,7 +32,7 @@ class Runner::Impl {
   }
   Progress progress() const;
   [[nodiscard]] RunSample sample() const;
-  std::vector<Remark> remarks() const;
+  Remarks remarks() const;
   const Plan& plan() const { return plan_; }
 
  private:
@@ -376,6 +377,7 @@ RunReport Runner::Impl::run() {
       .workers = plan_.workers,
       .warn =
           [this](std::string text) {
+            text = kept_text(std::move(text));
             const std::lock_guard lock(warnings_mutex_);
             if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end())
               warnings_.push_back(std::move(text));
@@ -432,15 +434,19 @@ RunSample Runner::Impl::sample() const {
   return s;
 }
 
-std::vector<Remark> Runner::Impl::remarks() const {
-  std::vector<Remark> out;
-  const std::size_t count = ledger_.counts().found;
-  for (std::size_t i = 0; i < count; ++i) {
-    Ledger::Entry e = ledger_.entry(i);
-    if ((e.outcome == Outcome::not_run || e.outcome == Outcome::ok) && e.reason.empty()) continue;
-    out.push_back({i, source().name(i), std::move(e)});
+Remarks Runner::Impl::remarks() const {
+  std::vector<std::size_t> items;
+  const Ledger::Counts all = ledger_.counts();
+  for (std::size_t i = 0; i < all.found; ++i) {
+    const Outcome outcome = ledger_.outcome(i);
+    if (outcome == Outcome::ok && all.warned == 0) continue;
+    if ((outcome == Outcome::not_run || outcome == Outcome::ok) && ledger_.entry(i).reason.empty())
+      continue;
+    items.push_back(i);
   }
-  return out;
+  return {std::move(items), [this](std::size_t i) {
+            return Remark{i, source().name(i), ledger_.entry(i)};
+          }};
 }
 
 Runner::Runner(Plan plan, RunObserver* observer, VisitLog* visits)
@@ -450,7 +456,7 @@ RunReport Runner::run() { return impl_->run(); }
 void Runner::stop() { impl_->stop(); }
 Progress Runner::progress() const { return impl_->progress(); }
 RunSample Runner::sample() const { return impl_->sample(); }
-std::vector<Remark> Runner::remarks() const { return impl_->remarks(); }
+Remarks Runner::remarks() const { return impl_->remarks(); }
 const Plan& Runner::plan() const { return impl_->plan(); }
 
 }  // namespace melflow

@@ -53,7 +53,7 @@ class Runner {
   [[nodiscard]] RunSample sample() const;
 
   /// All source items that are not ok, or ok with a warning, in order; after the run.
-  [[nodiscard]] std::vector<Remark> remarks() const;
+  [[nodiscard]] Remarks remarks() const;
   [[nodiscard]] const Plan& plan() const;
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/base/text.h"
 #include "pipeline/stage/reach.h"
 #include "pipeline/stage/stage_abilities.h"
 
@@ -39,6 +40,7 @@ void Stream::keep(int stage) {
 // If a node loses the same sinks several times, the loss with the earliest block counts.
 void Stream::lose(Loss loss) {
   if (loss.sinks == 0 || (reach_.all() != 0 && (loss.sinks & reach_.all()) == 0)) return;
+  loss.error.reason = kept_text(std::move(loss.error.reason));
   const std::lock_guard lock(mutex_);
   const auto same = std::find_if(losses_.begin(), losses_.end(), [&](const Loss& l) {
     return l.at.stage == loss.at.stage && l.sinks == loss.sinks && l.is_kept == loss.is_kept;
@@ -88,6 +90,7 @@ void Stream::sink_done(int stage) {
 }
 
 void Stream::warn(int stage, std::string text, std::uint64_t block) {
+  text = kept_text(std::move(text));
   const std::lock_guard lock(mutex_);
   const auto same = std::find_if(remarks_.begin(), remarks_.end(),
                                  [stage](const Remark& r) { return r.at.stage == stage; });

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "pipeline/base/measuring.h"
+#include "pipeline/base/text.h"
 #include "pipeline/base/threads.h"
 
 namespace melflow {
@@ -113,7 +114,7 @@ std::uint32_t Ledger::reason_number(const std::string& reason) {
   if (reason.empty()) return 0;
   if (reasons_.size() == reasons_.capacity()) reasons_.reserve(2 * reasons_.size());
   const auto [it, is_new] =
-      reason_ids_.emplace(reason, static_cast<std::uint32_t>(reasons_.size()));
+      reason_ids_.emplace(kept_text(reason), static_cast<std::uint32_t>(reasons_.size()));
   if (is_new) reasons_.push_back(&it->first);
   return it->second;
 }

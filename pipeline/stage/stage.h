@@ -118,7 +118,8 @@ class PlanCheck {
 /// Information about a source item before it is admitted.
 struct SourceInfo {
   std::string_view name;  ///< as in the report; a path
-  std::size_t bytes = 0;  ///< size on disk
+  std::size_t bytes = 0;  ///< size on disk; of a packed member of an archive, unpacked
+  std::size_t held = 0;   ///< further bytes that are in memory while it is read
 };
 
 /// The interface of all stages.
@@ -141,8 +142,12 @@ class Stage {
     return given;
   }
   /// The settings that can change a value of the output, in a form that is equal for equal results.
-  /// Nullopt: the options as given, without tuning options. Called after plan().
+  /// Nullopt: the options as given, without tuning options; null: it changes no value, and is not
+  /// among the settings. Called after plan().
   [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
+  /// The same in a form that does not depend on the stages behind this one, for the name of what is
+  /// stored between stages.
+  [[nodiscard]] virtual std::optional<Value> settings_alone() const { return settings(); }
   /// The largest size in bytes of one output block, given the bound of the input. Stages must keep
   /// to it: admission charges the sum over all stages. The report warns of a stage that exceeds it.
   [[nodiscard]] virtual std::size_t output_bound(const SourceInfo& /*source*/,
@@ -172,6 +177,9 @@ class Stage {
   /// a list in the order of the data. Set by the graph builder.
   [[nodiscard]] const Value& feature_settings() const { return feature_settings_; }
   void set_feature_settings(Value settings) { feature_settings_ = std::move(settings); }
+  /// Likewise of settings_alone().
+  [[nodiscard]] const Value& settings_up_to() const { return settings_up_to_; }
+  void set_settings_up_to(Value settings) { settings_up_to_ = std::move(settings); }
 
  protected:
   explicit Stage(StageTraits traits) : traits_(std::move(traits)) {}
@@ -179,7 +187,7 @@ class Stage {
 
  private:
   bool gets_sub_items_ = false;
-  Value feature_settings_;
+  Value feature_settings_, settings_up_to_;
 };
 
 struct SourceItem {

@@ -15,6 +15,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/audio/audio_libraries.h"
+#include "stages/audio/declared_length.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoded_blocks.h"
 #include "stages/audio/decoders/sound_file.h"
@@ -117,6 +118,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
     out.erase(kChannelsBy);
+    out.set(property::kIsDownmixed, options_.downmix.channel == 0 && !options_.downmix.is_each());
     // Files of known length that fit into one block each.
     if (const bool is_known = options_.fit && (!options_.fit->is_time() || expected_rate_ > 0);
         is_known && options_.fit->at(expected_rate_) * sizeof(float) <= block_)
@@ -128,13 +130,16 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
 
   // Writes a length in samples if the rate is known.
   [[nodiscard]] std::optional<Value> settings() const override {
-    DecodeOptions own = options_;
-    Schema s;
-    own.describe(s);
-    Value out = s.echo(false);
+    Value out = *settings_alone();
     if (options_.fit && expected_rate_ > 0)
       out.set("fit", Value::scalar(std::to_string(options_.fit->at(expected_rate_))));
     return out;
+  }
+  [[nodiscard]] std::optional<Value> settings_alone() const override {
+    DecodeOptions own = options_;
+    Schema s;
+    own.describe(s);
+    return s.echo(false);
   }
 
   // A compressed file may have any length; a file with plain samples has at most two bytes for each
@@ -160,6 +165,45 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
                                        ItemContext& context) const override {
+    const double declared = raw->file && !options_.fit ? raw->file->duration : 0;
+    auto out = blocks_of(std::move(raw), context);
+    if (out && declared > 0) return with_declared_length(std::move(*out), declared);
+    return out;
+  }
+
+  // FFmpeg reports lengths as times, so they are not used.
+  [[nodiscard]] std::optional<RecordingLength> length_in_header(
+      const FileRef& file) const override {
+    if (file.stored)
+      return RecordingLength{file.stored->info().sample_rate, file.stored->info().count};
+    if (!file.problem.empty() || file.container || (file.part && file.part->is_deflated))
+      return std::nullopt;
+    constexpr std::size_t kWindow = 16 * 1024;  // headers are short
+    static const FileReader reader({kWindow, 0, true, Advise::none});
+    int error = 0;
+    const UniqueFd fd = reader.open(FileReader::file_of(file), error);
+    struct stat state {};
+    if (!fd || ::fstat(fd.get(), &state) != 0 || !S_ISREG(state.st_mode)) return std::nullopt;
+    const std::uint64_t begin = file.part ? file.part->begin : 0,
+                        size = file.part ? file.size : static_cast<std::uint64_t>(state.st_size);
+    const SoundFile sound(SoundInput(fd.get(), begin, size, kWindow));
+    if (!sound.ok() || sound.is_by_ffmpeg() || !sound.is_count_known()) return std::nullopt;
+    const SF_INFO& info = sound.info();
+    if (info.samplerate <= 0 || info.frames <= 0 ||
+        (file.channel > 0 ? file.channel : options_.downmix.channel) > info.channels)
+      return std::nullopt;
+    return RecordingLength{info.samplerate,
+                           options_.fit ? options_.fit->at(info.samplerate) : info.frames};
+  }
+
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    if (by_ffmpeg_ == 0) return {};
+    return {{"decoded_by_ffmpeg", Value::scalar(std::to_string(by_ffmpeg_.load()))}};
+  }
+
+ private:
+  Result<std::unique_ptr<Cursor>> blocks_of(std::shared_ptr<const RawBytes> raw,
+                                            ItemContext& context) const {
     if (raw->file && raw->file->stored) {
       if (auto cursor = stored_blocks(raw, output_bound({raw->file->path, raw->file->size}, 0)))
         return cursor;
@@ -204,37 +248,6 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                           {under_way_, file});
   }
 
-  // FFmpeg reports lengths as times, so they are not used.
-  [[nodiscard]] std::optional<RecordingLength> length_in_header(
-      const FileRef& file) const override {
-    if (file.stored)
-      return RecordingLength{file.stored->info().sample_rate, file.stored->info().count};
-    if (!file.problem.empty() || file.container || (file.part && file.part->is_deflated))
-      return std::nullopt;
-    constexpr std::size_t kWindow = 16 * 1024;  // headers are short
-    static const FileReader reader({kWindow, 0, true, Advise::none});
-    int error = 0;
-    const UniqueFd fd = reader.open(FileReader::file_of(file), error);
-    struct stat state {};
-    if (!fd || ::fstat(fd.get(), &state) != 0 || !S_ISREG(state.st_mode)) return std::nullopt;
-    const std::uint64_t begin = file.part ? file.part->begin : 0,
-                        size = file.part ? file.size : static_cast<std::uint64_t>(state.st_size);
-    const SoundFile sound(SoundInput(fd.get(), begin, size, kWindow));
-    if (!sound.ok() || sound.is_by_ffmpeg() || !sound.is_count_known()) return std::nullopt;
-    const SF_INFO& info = sound.info();
-    if (info.samplerate <= 0 || info.frames <= 0 ||
-        (file.channel > 0 ? file.channel : options_.downmix.channel) > info.channels)
-      return std::nullopt;
-    return RecordingLength{info.samplerate,
-                           options_.fit ? options_.fit->at(info.samplerate) : info.frames};
-  }
-
-  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
-    if (by_ffmpeg_ == 0) return {};
-    return {{"decoded_by_ffmpeg", Value::scalar(std::to_string(by_ffmpeg_.load()))}};
-  }
-
- private:
   // Returns the size of the longest block for a file of that rate.
   [[nodiscard]] std::size_t block_bytes(const RawBytes& raw, int sample_rate) const {
     const std::size_t block = output_bound({raw.file->path, raw.file->size}, raw.size);

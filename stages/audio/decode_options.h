@@ -53,18 +53,18 @@ struct OptionType<Downmix> {
   }
 };
 
-enum class Truncated { keep, fail };
+enum class Truncated { keep, tenth, fail };
 template <>
 struct EnumNames<Truncated> {
-  static constexpr std::pair<const char*, Truncated> values[] = {{"keep", Truncated::keep},
-                                                                 {"fail", Truncated::fail}};
+  static constexpr std::pair<const char*, Truncated> values[] = {
+      {"keep", Truncated::keep}, {"tenth", Truncated::tenth}, {"fail", Truncated::fail}};
 };
 
 struct DecodeOptions {
   Downmix downmix;
   std::optional<Length> fit;
   Bytes block{512 * 1024};
-  Truncated truncated = Truncated::keep;
+  Truncated truncated = Truncated::tenth;
   int timeout = 300;
 
   void describe(Schema& s) {
@@ -81,7 +81,9 @@ struct DecodeOptions {
             "padded with silence; not set: recordings keep their length");
     s.field("truncated", truncated,
             "how to treat a recording that ends early or is damaged; keep: its good samples are "
-            "used, with a warning; fail: the file fails");
+            "used, with a warning; tenth: likewise, but the file fails if more than a tenth of it "
+            "is known to be lost, by its header or, where that has no length, by what decoding "
+            "finds; fail: the file fails");
     s.field("block", block,
             "size of the blocks in which decoded samples go from stage to stage; longer recordings "
             "are divided into such blocks")

@@ -14,12 +14,14 @@
 #include "stages/audio/decoders/container_end.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/reading/file_reader.h"
+#include "stages/sample_scale.h"
 
 namespace melflow {
 
 namespace {
 
 constexpr std::int64_t kChunk = SampleReader::kChunk;
+constexpr double kMostLost = 0.1 + 1e-9;  // share, for Truncated::tenth
 constexpr const char* kCancel =
     "its channels cancel each other, almost nothing is left in their mean; downmix: left takes the "
     "first one";
@@ -145,8 +147,9 @@ class Decoder final : public BlockCursor {
       return ItemError::failed(
           fmt::format("cannot be read on: {}", std::strerror(reader_->io_error())));
     }
-    std::string remark =
-        end_remark({info_, is_count_known_, over_}, *reader_, reader_of(*raw_), raw_->size);
+    EndedRecording ended{info_, is_count_known_, over_};
+    if (fit_ >= 0) ended.wanted = fit_;
+    auto [remark, lost] = damage_of(ended, *reader_, reader_of(*raw_), raw_->size);
     if (decoded == 0) {
       if (remark.empty() && is_header_unfinished(reader_of(*raw_), raw_->size))
         remark = "the header was never completed, the sizes in it are 0";
@@ -154,7 +157,13 @@ class Decoder final : public BlockCursor {
       return ItemError::skipped("holds no samples");
     }
     if (!remark.empty() && options_.truncated == Truncated::fail) return ItemError::failed(remark);
+    if (lost > kMostLost && options_.truncated == Truncated::tenth)
+      return ItemError::failed(fmt::format(
+          "{}; {:.1f}% of it is lost, more than a tenth (truncated: keep uses the rest)", remark,
+          100 * lost));
     if (reader_->levels().cancel()) remark += (remark.empty() ? "" : "; ") + std::string(kCancel);
+    if (const std::string scale = scale_remark(reader_->peak()); !scale.empty())
+      remark += (remark.empty() ? "" : "; ") + scale;
     if (!remark.empty()) context.warn(remark);
     return std::nullopt;
   }

@@ -110,7 +110,8 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
   // A large file takes no more than a window. The plan is checked with the bound of the largest
   // file, which no file may exceed.
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
-    return BufferPool::rounded(std::min<std::uint64_t>(source.bytes, options_.whole.count));
+    return BufferPool::rounded(
+        std::min<std::uint64_t>(source.bytes + source.held, options_.whole.count));
   }
 
   void start(RunContext& run) override {

@@ -11,9 +11,6 @@
 
 namespace melflow {
 
-/// [Hz] Used where the rate is unknown, to bound the samples that are held.
-inline constexpr double kAssumedRate = 48'000;
-
 /// Frames of a recording, in samples.
 struct LevelFrames {
   std::int64_t frame = 0, hop = 0;

@@ -30,7 +30,7 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
 
   void start(RunContext& run) override {
     const RunTask& task = task_of(run);
-    if (!task.is_dry() && task.corpus == nullptr) feed_->open(run, feature_settings());
+    if (!task.is_dry() && task.corpus == nullptr) feed_->open(run, settings_up_to());
   }
   [[nodiscard]] bool begin_filling(Filling& filling) override {
     return feed_->store() != nullptr && feed_->store()->begin_filling(filling);

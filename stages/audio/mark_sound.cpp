@@ -19,6 +19,10 @@
 namespace melflow {
 namespace {
 
+// [Hz] Used where the rate is unknown, to bound the samples that are held: above all rates at which
+// sound is recorded, also that of bats.
+constexpr double kHighestRate = 768'000;
+
 struct MarkSoundOptions {
   Level threshold{-40};
   Length frame{2048}, hop{512};
@@ -70,8 +74,9 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
 
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
-    rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
-    const SoundLengths l = lengths(rate_ > 0 ? rate_ : kAssumedRate);
+    given_rate_ = given.get_or(property::kSampleRate, 0);
+    rate_ = given_rate_ > 0 ? given_rate_ : required.get_or(requirement::kSampleRate, 0);
+    const SoundLengths l = lengths(rate_ > 0 ? rate_ : kHighestRate);
     if (l.frame < 1) check.error("frame", "a frame of no sample");
     if (l.hop < 1) check.error("hop", "a hop of no sample");
     most_held_ = l.held();
@@ -81,13 +86,9 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
   }
 
   // Writes lengths in samples if the rate is known.
-  [[nodiscard]] std::optional<Value> settings() const override {
-    MarkSoundOptions own = options_;
-    if (rate_ > 0)
-      for (Length* l : {&own.frame, &own.hop, &own.keep, &own.silence}) *l = Length(l->at(rate_));
-    Schema s;
-    own.describe(s);
-    return s.echo(false);
+  [[nodiscard]] std::optional<Value> settings() const override { return settings_at(rate_); }
+  [[nodiscard]] std::optional<Value> settings_alone() const override {
+    return settings_at(given_rate_);
   }
 
   // The bound of a block with all samples held before and those held now.
@@ -131,6 +132,15 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
   }
 
  private:
+  [[nodiscard]] Value settings_at(double rate) const {
+    MarkSoundOptions own = options_;
+    if (rate > 0)
+      for (Length* l : {&own.frame, &own.hop, &own.keep, &own.silence}) *l = Length(l->at(rate));
+    Schema s;
+    own.describe(s);
+    return s.echo(false);
+  }
+
   [[nodiscard]] SoundLengths lengths(double rate) const {
     return {{options_.frame.at(rate), options_.hop.at(rate)},
             options_.keep.at(rate),
@@ -173,7 +183,8 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
   }
 
   MarkSoundOptions options_;
-  double rate_ = 0;  // known, or required by the mel stage [Hz]
+  double given_rate_ = 0;  // known from before; 0: not known [Hz]
+  double rate_ = 0;        // that, or as required by the mel stage [Hz]
   std::int64_t most_held_ = 0;
 };
 

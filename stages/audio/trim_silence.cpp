@@ -24,6 +24,9 @@
 namespace melflow {
 namespace {
 
+// [Hz] Used where the rate is unknown, to bound the samples that are held: a longer `hold` of a
+// recording of a higher rate would take more memory than was reserved.
+constexpr double kAssumedRate = 48'000;
 constexpr double kLeastLevel = 1e-10;  // mean square; librosa's amin of 1e-5
 
 // Lengths in samples of one recording.
@@ -61,7 +64,8 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
       check.error("",
                   "would move the places of utterances, which are those in the recordings as "
                   "they are; remove it");
-    rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
+    given_rate_ = given.get_or(property::kSampleRate, 0);
+    rate_ = given_rate_ > 0 ? given_rate_ : required.get_or(requirement::kSampleRate, 0);
     const TrimLengths l = lengths(rate_ > 0 ? rate_ : kAssumedRate);
     if (l.frame < 1) check.error("frame", "a frame of no sample");
     if (l.hop < 1) check.error("hop", "a hop of no sample");
@@ -80,13 +84,9 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   [[nodiscard]] StageResources resources() const override { return {.size_option = "hold"}; }
 
   // Writes lengths in samples if the rate is known.
-  [[nodiscard]] std::optional<Value> settings() const override {
-    TrimSilenceOptions own = options_;
-    if (rate_ > 0)
-      for (Length* l : {&own.frame, &own.hop, &own.keep, &own.hold}) *l = Length(l->at(rate_));
-    Schema s;
-    own.describe(s);
-    return s.echo(false);
+  [[nodiscard]] std::optional<Value> settings() const override { return settings_at(rate_); }
+  [[nodiscard]] std::optional<Value> settings_alone() const override {
+    return settings_at(given_rate_);
   }
 
   // The bound of a block with all samples held before and those held now.
@@ -138,6 +138,15 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   }
 
  private:
+  [[nodiscard]] Value settings_at(double rate) const {
+    TrimSilenceOptions own = options_;
+    if (rate > 0)
+      for (Length* l : {&own.frame, &own.hop, &own.keep, &own.hold}) *l = Length(l->at(rate));
+    Schema s;
+    own.describe(s);
+    return s.echo(false);
+  }
+
   [[nodiscard]] TrimLengths lengths(double rate) const {
     return {{options_.frame.at(rate), options_.hop.at(rate)},
             options_.keep.at(rate),
@@ -208,7 +217,8 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   }
 
   TrimSilenceOptions options_;
-  double rate_ = 0;  // known, or required by the mel stage [Hz]
+  double given_rate_ = 0;  // known from before; 0: not known [Hz]
+  double rate_ = 0;        // that, or as required by the mel stage [Hz]
   std::int64_t most_held_ = 0;
   mutable std::atomic<std::int64_t> trimmed_{0}, microseconds_{0};
 };

@@ -14,10 +14,12 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage/registry.h"
+#include "stages/containers/file_channel.h"
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
 #include "stages/node_group.h"
+#include "stages/utterance_rule.h"
 
 namespace melflow {
 namespace {
@@ -27,15 +29,17 @@ constexpr std::size_t kMostKept = std::size_t{2} << 20;
 // An end at most this much after the recording's end is a rounded number [s].
 constexpr double kRounding = 0.01;
 
-// Samples [from, to) of the recording.
-struct Stretch {
-  std::int64_t from = 0, to = 0;
-};
-constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
+// Of Kaldi's extract-segments, as float as there: utterances up to kLeast are skipped, and those
+// that end kOvershoot or more after their recording, too [s].
+constexpr float kLeast = 0.1F, kOvershoot = 0.5F;
+
+using Stretch = UtteranceSamples;
+constexpr std::int64_t kNoEnd = UtteranceSamples::kNoEnd;
 
 struct Recording final : StageState {
-  explicit Recording(const Manifest& of) : list(of) {}
+  Recording(const Manifest& of, UtteranceRule by) : list(of), rule(by) {}
   const Manifest& list;
+  const UtteranceRule rule;
   Buffer kept;  // samples from `kept_at` on, up to the current block
   std::int64_t kept_at = 0, kept_count = 0;
   std::int64_t longest = 1;      // longest block so far [samples]
@@ -61,9 +65,20 @@ class Utterances final : public ItemStage {
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (!given.get_or(property::kHasUtterances, false))
       check.error("", "is put there by a source with the option utterances; remove it");
+    rule_ = given.get_or(property::kUtteranceRule, UtteranceRule::nearest);
+    needs_channel_ = rule_ == UtteranceRule::kaldi && given.get_or(property::kIsDownmixed, false);
     Properties out = given;
     out.erase(property::kHasUtterances);  // later stages see each as a file
     out.erase(property::kSamplesOfFile);
+    return out;
+  }
+
+  // Outputs of versions that had `nearest` alone keep their fingerprint.
+  [[nodiscard]] std::optional<Value> settings() const override {
+    Value out;
+    if (rule_ == UtteranceRule::nearest) return out;
+    out = Value::map({});
+    out.set("rule", OptionType<UtteranceRule>::echo(rule_));
     return out;
   }
 
@@ -76,7 +91,8 @@ class Utterances final : public ItemStage {
                        ItemContext& context) override {
     const auto in = payload_of<Waveform>(item);
     auto& state = context.state();
-    if (!state) state = std::make_unique<Recording>(manifest_source(context.run())->manifest());
+    if (!state)
+      state = std::make_unique<Recording>(manifest_source(context.run())->manifest(), rule_);
     auto& recording = static_cast<Recording&>(*state);
     recording.longest = std::max(recording.longest, in->samples.count);
     Emission out;
@@ -98,28 +114,30 @@ class Utterances final : public ItemStage {
   }
 
  private:
+  UtteranceRule rule_ = UtteranceRule::nearest;
+  bool needs_channel_ = false;
+
   static std::int64_t end_of(const Waveform& block) { return block.start + block.samples.count; }
   static std::size_t bytes_of(const Waveform& in, const Stretch& s) {
     return BufferPool::rounded(static_cast<std::size_t>(s.to - s.from) * size_of(in.samples.type));
   }
 
   // Returns the stretch of a record at the rate of the block.
-  static Stretch stretch_of(std::size_t record, const Waveform& in, const Manifest& list) {
-    const Manifest::Span& span = list.span(record);
+  static Stretch stretch_of(std::size_t record, const Waveform& in, const Recording& r) {
     double rate = in.sample_rate;
-    if (list.span_unit() == Manifest::SpanUnit::samples) rate /= in.file.sample_rate;
-    return {std::llround(span.start * rate),
-            span.has_end() ? std::llround(span.end * rate) : kNoEnd};
+    if (r.list.span_unit() == Manifest::SpanUnit::samples) rate /= in.file.sample_rate;
+    return samples_of(r.list.span(record), rate, r.rule);
   }
 
   // Returns the samples that can be emitted now; nullopt if the next block has to come first.
-  static std::optional<Stretch> next_piece(const Waveform& in, Recording& r, ItemContext& context) {
+  [[nodiscard]] std::optional<Stretch> next_piece(const Waveform& in, Recording& r,
+                                                  ItemContext& context) const {
     Stream& stream = *context.origin().stream;
     const std::int64_t end = end_of(in);
     for (;; end_utterance(r, stream)) {
       if (!r.part) {
         if (!stream.has_next_part()) return std::nullopt;
-        const Stretch next = stretch_of(stream.next_part(), in, r.list);
+        const Stretch next = stretch_of(stream.next_part(), in, r);
         if (next.from >= end && !in.last) return std::nullopt;
         r.part = stream.begin_part();
         r.utterance = next;
@@ -127,8 +145,9 @@ class Utterances final : public ItemStage {
         if (auto error = problem(in, r)) fail(r, std::move(*error), context);
       }
       if (r.part->is_lost_to(context.stage(), r.part->next_piece())) continue;
-      if (in.last && r.utterance.to > end) shorten(in, end, r, context);
-      if (auto error = lost(in, r.utterance)) {
+      auto error = in.last && r.utterance.to > end ? shorten(in, end, r, context) : std::nullopt;
+      if (!error) error = lost(in, r.utterance);
+      if (error) {
         fail(r, std::move(*error), context);
         continue;
       }
@@ -142,14 +161,21 @@ class Utterances final : public ItemStage {
     r.part->fail(context.stage(), std::move(error), r.part->next_piece());
   }
 
-  static std::optional<ItemError> problem(const Waveform& in, const Recording& r) {
+  [[nodiscard]] std::optional<ItemError> problem(const Waveform& in, const Recording& r) const {
     const double rate = in.sample_rate;
+    if (needs_channel_ && in.file.channels > 1 && !channel_of(r.list.relative(r.part->index())))
+      return ItemError::failed(
+          fmt::format("its recording has {} channels, and Kaldi takes segments of one: write the "
+                      "channel (0, 1, ...) as the fifth word of a line of segments, or downmix in "
+                      "decode, or utterances: {{rule: nearest}} for the mean of all",
+                      in.file.channels));
     if (in.last && r.utterance.from >= end_of(in))
       return ItemError::failed(fmt::format(
           "begins at {:.3f} s, but the recording is only {:.3f} s long",
           static_cast<double>(r.utterance.from) / rate, static_cast<double>(end_of(in)) / rate));
     if (r.utterance.from == r.utterance.to)
       return ItemError::failed(fmt::format("is less than a sample long at {} Hz", in.sample_rate));
+    if (auto error = too_short(in, r)) return error;
     const std::int64_t there = r.kept_count > 0 ? r.kept_at : in.start;
     if (r.utterance.from < there)
       return ItemError::failed(fmt::format(
@@ -172,14 +198,35 @@ class Utterances final : public ItemStage {
         utterance.from < from ? "goes beyond" : "begins behind", seconds));
   }
 
-  static void shorten(const Waveform& in, std::int64_t end, Recording& r, ItemContext& context) {
+  // By the rule of Kaldi.
+  static std::optional<ItemError> too_short(const Waveform& in, const Recording& r) {
+    const auto rate = static_cast<float>(in.sample_rate);
+    if (r.rule != UtteranceRule::kaldi || r.utterance.to == kNoEnd ||
+        r.utterance.to - r.utterance.from > static_cast<std::int64_t>(kLeast * rate))
+      return std::nullopt;
+    return ItemError::skipped(fmt::format(
+        "is {:.3f} s long, and by the rule of Kaldi an utterance has more than {:.1f} s",
+        static_cast<double>(r.utterance.to - r.utterance.from) / in.sample_rate, kLeast));
+  }
+
+  static std::optional<ItemError> shorten(const Waveform& in, std::int64_t end, Recording& r,
+                                          ItemContext& context) {
     const double missing = static_cast<double>(r.utterance.to - end) / in.sample_rate;
+    const auto overshoot =
+        static_cast<std::int64_t>(kOvershoot * static_cast<float>(in.sample_rate));
+    if (r.rule == UtteranceRule::kaldi && r.utterance.to != kNoEnd &&
+        r.utterance.to - end >= overshoot)
+      return ItemError::failed(fmt::format(
+          "ends {:.3f} s after the end of its recording; by the rule of Kaldi it may be "
+          "less than {:.1f} s",
+          missing, kOvershoot));
     if (r.utterance.to != kNoEnd && missing > kRounding)
       r.part->warn(
           context.stage(),
           fmt::format("ends {:.3f} s after the end of its recording: has the rest only", missing),
           r.part->next_piece());
     r.utterance.to = end;
+    return too_short(in, r);
   }
 
   static void end_utterance(Recording& r, Stream& stream) {
@@ -231,7 +278,7 @@ class Utterances final : public ItemStage {
     const std::int64_t end = end_of(in), begin = r.kept_count > 0 ? r.kept_at : in.start;
     std::int64_t from = end;
     Stream& stream = *context.origin().stream;
-    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in, r.list).from;
+    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in, r).from;
     from =
         std::clamp(from, std::max(begin, end - static_cast<std::int64_t>(kMostKept / size)), end);
     Buffer kept;
@@ -255,7 +302,8 @@ class Utterances final : public ItemStage {
 const RegisterStage<Utterances, NoOptions> register_utterances{
     "utterances",
     "Cuts utterances out of their recordings; a source with the option utterances inserts this "
-    "stage."};
+    "stage.",
+    true};
 
 }  // namespace
 }  // namespace melflow

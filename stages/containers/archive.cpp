@@ -15,6 +15,7 @@
 
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/containers/archive_index.h"
 #include "stages/files/inflater.h"
 #include "stages/files/temporary_file.h"
@@ -60,6 +61,20 @@ struct stat state_of(int fd, const std::string& path) {
   return out;
 }
 
+// A member's name without the "/", "./" and "//" that say nothing.
+std::string as_listed(std::string_view name) {
+  std::string out;
+  out.reserve(name.size());
+  while (!name.empty()) {
+    const std::string_view part = name.substr(0, name.find('/'));
+    name.remove_prefix(std::min(part.size() + 1, name.size()));
+    if (part.empty() || part == ".") continue;
+    if (!out.empty()) out += '/';
+    out += part;
+  }
+  return out;
+}
+
 bool is_gzip_name(std::string_view path) {
   return ends_in(path, ".tar.gz") || ends_in(path, ".tgz");
 }
@@ -77,7 +92,7 @@ Archive::Archive(std::string path) : path_(std::move(path)), file_(path_) {
   modified_ = stamp_of(st).modified;
   is_zip_ = ends_in(path_, ".zip");
   if (is_gzip_name(path_)) {
-    unpack(fd.get());
+    unpack(fd.get(), static_cast<std::uint64_t>(st.st_size));
     st = state_of(unpacked_.get(), path_);
   }
   state_of_file_ = FileState(st);
@@ -90,13 +105,18 @@ Archive::Archive(std::string path) : path_(std::move(path)), file_(path_) {
   sort();
 }
 
-void Archive::unpack(int fd) {
+void Archive::unpack(int fd, std::uint64_t size) {
+  constexpr std::size_t kMagic = 2;
+  ArchiveBytes bytes(fd, size, path_);
+  const auto magic = bytes.at(0, kMagic);
+  if (!Inflater::is_gzip({reinterpret_cast<const char*>(magic.data()), magic.size()}))
+    bytes.refuse("a file packed by gzip");
   unpacked_ = temporary_file({});
   int error = unpacked_ ? 0 : errno;
   std::uint64_t at = 0;
-  const auto keep = [&](std::span<const std::byte> bytes) {
-    error = write_whole(unpacked_.get(), bytes.data(), bytes.size(), at);
-    at += bytes.size();
+  const auto keep = [&](std::span<const std::byte> piece) {
+    error = write_whole(unpacked_.get(), piece.data(), piece.size(), at);
+    at += piece.size();
     return error == 0;
   };
   Inflater inflater(Inflater::Format::gzip);
@@ -128,10 +148,15 @@ void Archive::unpack(int fd) {
 }
 
 void Archive::add(std::string_view name, Member member, std::string problem) {
-  while (name.starts_with("./")) name.remove_prefix(2);
-  while (name.starts_with('/')) name.remove_prefix(1);
+  std::string path = as_listed(name.substr(0, name.find('\0')));
+  if (path.size() > kLongestPath) {  // no system has such a file; many would take much memory
+    constexpr std::size_t kKept = 100;
+    problem = fmt::format("its name has {} bytes, and {} is the most that a system takes",
+                          path.size(), kLongestPath);
+    path = fmt::format("{}...@{}", path.substr(0, kKept), member.begin);
+  }
   member.name = names_.size();
-  names_.append(name.substr(0, name.find('\0'))).push_back('\0');
+  names_.append(path).push_back('\0');
   if (!problem.empty()) {
     if (problems_.empty() || problems_.back() != problem) problems_.push_back(std::move(problem));
     member.problem = static_cast<std::uint32_t>(problems_.size()) & 0x7fffffffU;

@@ -52,7 +52,7 @@ class Archive final : public Container {
  private:
   friend class TarIndex;
   friend class ZipIndex;
-  void unpack(int fd);
+  void unpack(int fd, std::uint64_t size);
   void add(std::string_view name, Member member, std::string problem = "");
   void add_damage(std::uint64_t begin, std::uint64_t end) { damages_.push_back({begin, end}); }
   void sort();

@@ -22,6 +22,7 @@ enum Option : int {
   header_data = 10029,
   ca_file = 10065,
   ca_folder = 10097,
+  accept_encoding = 10102,
   socket_data = 10164,
   write_function = 20011,
   header_function = 20079,

@@ -10,6 +10,7 @@
 #include "pipeline/base/problem.h"
 #include "stages/containers/archive_index.h"
 #include "stages/files/mapped_range.h"
+#include "stages/files/packing.h"
 
 namespace melflow {
 namespace {
@@ -116,6 +117,19 @@ std::span<const unsigned char> ArchiveBytes::at(std::uint64_t at, std::size_t co
   return {window_.data() + (at - begin_), count};
 }
 
+void ArchiveBytes::refuse(const char* expected) {
+  if (size_ == 0) throw RunError(path_ + ": is empty (0 bytes)");
+  const auto bytes = at(0, kBlock);
+  const Packing* packing = packing_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::string what = is_header(bytes)     ? "a tar archive"
+                           : packing != nullptr ? packing->what
+                                                : "";
+  if (what.empty() || what == expected)
+    throw RunError(fmt::format("{}: is not {}, or all of it is damaged", path_, expected));
+  throw RunError(fmt::format("{}: is not {} but {}; {}", path_, expected, what,
+                             is_header(bytes) ? "name it x.tar" : advice_on(*packing, path_)));
+}
+
 std::string TarIndex::text_at(std::uint64_t data, std::uint64_t size) {
   const auto bytes = bytes_.at(data, std::min(size, kLongestText));
   extra_.is_damaged = extra_.is_damaged || bytes.size() < size;
@@ -214,15 +228,12 @@ void TarIndex::read() {
     at += kBlock + padded(bytes);
     behind = at;
   }
-  if (!has_header)
-    throw RunError(archive_.path() + (bytes_.size() == 0
-                                          ? ": is empty (0 bytes)"
-                                          : ": is no tar archive, or all of it is damaged"));
+  if (!has_header) bytes_.refuse("a tar archive");
   if (!is_zeros && behind < bytes_.size()) archive_.add_damage(behind, bytes_.size());
   if (archives > 1)
     archive_.remarks_.push_back(
         fmt::format("{}: is {} archives, one after the other", archive_.path(), archives));
-  if (is_zeros && bytes_.size() - behind > kRecord + 2 * kBlock)
+  if (is_zeros && bytes_.size() > behind + kRecord + 2 * kBlock)
     archive_.remarks_.push_back(fmt::format(
         "{}: its last {} bytes are zeros, more than its end takes; members may be missing",
         archive_.path(), bytes_.size() - behind));

@@ -186,6 +186,9 @@ WebHandle make_handle(const WebLimits& limits, bool is_public) {
       {low_speed_limit, static_cast<long>(limits.least_speed.count)}};
   for (const auto& [option, value] : kNumbers) curl().set(out.get(), option, value);
   curl().set(out.get(), user_agent, fmt::format("melflow/{}", kVersion).c_str());
+  // Some servers give objects packed as they have them, whatever is asked for: libcurl unpacks them
+  // where it is told of encodings at all.
+  curl().set(out.get(), accept_encoding, "identity");
   curl().set(out.get(), write_function, &Answer::write);
   curl().set(out.get(), header_function, &Answer::take_header);
   if (is_public) curl().set(out.get(), socket_function, &Answer::open_socket);

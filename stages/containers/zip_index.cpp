@@ -54,6 +54,21 @@ bool take_zip64(std::span<const unsigned char> extra,
   return false;
 }
 
+// The path of a member: programs of MS-DOS and Windows may write '\\' between folders. `host`: the
+// high byte of "version made by", or of "version needed" in a member's own header. In a name that
+// is not marked as UTF-8, '\\' may be the second byte of a letter, as in Shift JIS.
+std::string path_of(std::string_view name, std::uint8_t host, std::uint16_t flags) {
+  constexpr std::uint8_t kMsDos = 0;
+  constexpr std::uint16_t kIsUtf8 = 0x800;
+  std::string out(name);
+  if (host != kMsDos || name.find('/') != name.npos) return out;
+  for (std::size_t i = 0; i < name.size(); ++i)
+    if (name[i] == '\\' &&
+        ((flags & kIsUtf8) != 0 || i == 0 || static_cast<unsigned char>(name[i - 1]) < 0x80))
+      out[i] = '/';
+  return out;
+}
+
 // Why the bytes of a member cannot be had; "" if they can.
 std::string problem_of(std::uint16_t flags, std::uint16_t method, std::uint64_t stored,
                        std::uint64_t size) {
@@ -134,8 +149,8 @@ bool ZipIndex::read_directory(const Directory& directory) {
       problem = "its header in the archive is damaged";
     }
     const bool is_usable = problem.empty();
-    if (!text.ends_with('/'))
-      archive_.add(text,
+    if (const std::string path = path_of(text, entry[5], flags); !path.ends_with('/'))
+      archive_.add(path,
                    {.begin = is_usable ? begin + kLocalSize + name + u16(local, 28) : begin,
                     .stored = stored,
                     .size = is_usable ? size : 0,
@@ -190,8 +205,8 @@ void ZipIndex::search_headers() {
       problem = "is cut off: the archive ends in it";
     const std::string_view text(reinterpret_cast<const char*>(header.data()) + kLocalSize, name);
     const bool is_usable = problem.empty();
-    if (!text.ends_with('/'))
-      archive_.add(text,
+    if (const std::string path = path_of(text, header[5], flags); !path.ends_with('/'))
+      archive_.add(path,
                    {.begin = data,
                     .stored = stored,
                     .size = is_usable ? size : 0,
@@ -202,10 +217,7 @@ void ZipIndex::search_headers() {
     at = is_usable ? data + stored : at + kLocalSize + name;
     lost_from = at;
   }
-  if (!is_found)
-    throw RunError(archive_.path() + (bytes_.size() == 0
-                                          ? ": is empty (0 bytes)"
-                                          : ": is no zip archive, or all of it is damaged"));
+  if (!is_found) bytes_.refuse("a zip archive");
   archive_.remarks_.push_back(
       archive_.path() +
       ": its directory is damaged; its members were searched for, and some may be missing");

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
+#include "pipeline/base/text.h"
 #include "stages/containers/archive.h"
 #include "stages/containers/file_channel.h"
 #include "stages/corpus/archive_names.h"
@@ -39,6 +42,16 @@
 
 namespace melflow {
 namespace {
+
+std::string too_long(std::string_view path) {
+  return fmt::format("the path has {} bytes, and {} is the most that a system takes", path.size(),
+                     kLongestPath);
+}
+
+// Whether a member's name has a part "..".
+bool leads_up(std::string_view name) {
+  return name.starts_with("../") || name.find("/../") != name.npos;
+}
 
 class Listing {
  public:
@@ -179,8 +192,15 @@ class Listing {
       const std::string below = name.empty() ? "" : name + '/';
       const auto archive = archive_at(name.empty() ? folder_ : folder_ + '/' + name);
       for (const std::string& remark : archive->remarks()) tell(remark);
+      std::size_t ups = 0;
+      std::string first_up;
       for (std::size_t i = 0; i < archive->size(); ++i) {
         const std::string member(archive->name(i));
+        if (leads_up(member)) {
+          if (folders.wanted(member.substr(member.rfind("../") + 3)) && ups++ == 0)
+            first_up = member;
+          continue;
+        }
         if (!folders.wanted(member)) {
           not_taken_.add(member);
           continue;
@@ -192,6 +212,12 @@ class Listing {
           manifest_.set_problem(manifest_.size() - 1, why);
         facts_.take(below + member);
       }
+      if (ups > 0)
+        tell(fmt::format(
+            "{}: {} left out, as '..' in their names leads out of their folders, such "
+            "as {}; unpack it, and name the folder",
+            archive->path(), ups == 1 ? "1 member is" : fmt::format("{} members are", ups),
+            excerpt(first_up)));
       for (const auto& [begin, end] : archive->damages()) {
         add(fmt::format("{}@{}", below, begin));
         manifest_.set_problem(
@@ -258,11 +284,13 @@ class Listing {
     for (const auto& [split, path] : lists) {
       if (is_cut_) break;
       begin_list(path, split);
+      const std::size_t first = manifest_.size();
       if (options_.is_table_list(path))
         read_table(
             *open_table(path, {"path"}, options_.table, folder_of_list(path, options_.root)));
       else
         read_lines();
+      check_is_below_root(first);
     }
     const std::string all = corpus_text();
     if (manifest_.size() == 0 && context_.whole == nullptr)
@@ -274,6 +302,30 @@ class Listing {
     if (!options_.manifest.rest.empty()) take_rest();
     tell(paths_not_utf8(all, manifest_));
     tell(lines_of_one_path(all, manifest_, lines_.find()));
+  }
+
+  // Refuses a list of which no file is below the root, though all begin beside the list. Looks no
+  // further than the first file that is there.
+  void check_is_below_root(std::size_t first) const {
+    const std::filesystem::path folder = std::filesystem::path(list_).parent_path();
+    std::error_code error;
+    if (first == manifest_.size() ||
+        std::filesystem::equivalent(folder.empty() ? "." : folder, folder_.empty() ? "." : folder_,
+                                    error))
+      return;
+    for (std::size_t i = first; i < manifest_.size(); ++i) {
+      const std::string path = without_channel(manifest_.relative(i));
+      if (path.starts_with('/') || stamp_of(manifest_.path(i)).size >= 0 ||
+          !std::filesystem::is_regular_file(folder / path, error))
+        return;
+    }
+    throw RunError(fmt::format(
+        "{}: none of its {} is {}, but they are beside the list, such as {}; write root: {}", list_,
+        manifest_.size() - first == 1 ? "recordings"
+                                      : fmt::format("{} recordings", manifest_.size() - first),
+        folder_.empty() ? "in the current folder" : "below " + folder_,
+        excerpt((folder / manifest_.relative(first)).string()),
+        excerpt(folder.empty() ? "." : folder.string())));
   }
 
   void begin_list(const std::string& list, const std::string& split) {
@@ -341,6 +393,7 @@ class Listing {
       const std::string path = channel.path_of(plain(table.cell("path")), table);
       const auto where = [&] { return fmt::format("{}:{}", list_, table.line()); };
       if (path.empty()) throw BadLine(where() + ": the path is empty");
+      if (path.size() > kLongestPath) throw BadLine(where() + ": " + too_long(path));
       if (options_.is_store && !folders.wanted(path)) {
         not_taken_.add(path.substr(path.rfind('/') + 1));
         return;
@@ -350,6 +403,8 @@ class Listing {
       add(path);
       const std::size_t file = manifest_.size() - 1;
       if (spans) manifest_.set_span(file, span);
+      if (const double duration = table.duration(); duration > 0)
+        manifest_.set_duration(file, duration);
       const std::string below = below_root_(path);
       lines_.add(spans ? below_root_(manifest_.name(file)) : below, line_of(table.line()));
       facts_.take(below, group < 0 ? "" : table.cell(group));
@@ -402,6 +457,7 @@ class Listing {
   // Adds an entry for a row that cannot be used, named after its known values, else after its line.
   void add_bad_line(const TableReader& table, const std::optional<SpanColumns>& spans) {
     std::string name(plain(table.cell("path")));
+    if (name.size() > kLongestPath) name.clear();
     Manifest::Span span;
     try {
       if (spans && !name.empty()) span = spans->take(table);
@@ -445,6 +501,13 @@ class Listing {
       }
       if (is_unfinished(plain(line))) continue;
       if (is_full()) break;
+      if (plain(line).size() > kLongestPath) {
+        add(fmt::format("{}:{}", list_, lines.number()));
+        manifest_.set_problem(manifest_.size() - 1, too_long(plain(line)));
+        facts_.take_none();
+        facts_.set_constants(manifest_.size() - 1);
+        continue;
+      }
       add(plain(line));
       const std::string below = below_root_(line);
       lines_.add(below, line_of(lines.number()));

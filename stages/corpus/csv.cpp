@@ -25,6 +25,10 @@ CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& re
       has_quotes_(format.quoting == Quoting::csv ||
                   (format.quoting == Quoting::automatic &&
                    (separator_.starts_with(',') || separator_.starts_with(';')))) {
+  if (!header_.empty() && header_.back().ends_with(TableFormat::kRest)) {
+    has_rest_ = true;
+    header_.back().resize(header_.back().size() - std::string_view(TableFormat::kRest).size());
+  }
   if (header_.empty() && !read_row(header_))
     throw RunError(path + ": this file is empty, a header line is expected");
   for (const std::string& name : required)
@@ -69,6 +73,11 @@ bool CsvReader::next() {
   do {
     if (!read_row(row_)) return false;
   } while (row_.size() == 1 && row_.front().empty());
+  if (has_rest_ && row_.size() > header_.size()) {
+    std::string& last = row_[header_.size() - 1];
+    for (std::size_t i = header_.size(); i < row_.size(); ++i) last.append(separator_ + row_[i]);
+    row_.resize(header_.size());
+  }
   if (row_.size() == header_.size()) return true;
   const std::size_t cells = row_.size();
   row_.assign(header_.size(), "");

@@ -46,7 +46,8 @@ class CsvReader final : public TableReader {
   std::vector<std::string> header_, row_;
   std::string separator_, comment_;
   bool has_quotes_;
-  int line_ = 0;  // first line of the row last read
+  bool has_rest_ = false;  // whether the last column has the rest of the line
+  int line_ = 0;           // first line of the row last read
   int long_rows_ = 0, first_begin_ = 0,
       first_end_ = 0;  // rows that span several lines; the lines of the first one
 };

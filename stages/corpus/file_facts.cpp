@@ -50,7 +50,7 @@ void FileFacts::take(std::string_view path, std::string_view cell, bool is_folde
   std::string of_label;  // in the file beside it
   if (label_rule_ && !is_folder) {
     of_label = beside(label_rule_->rule.text(), path, file);
-    label = label_rule_->take(path, of_label, file);
+    if (!is_wrong(label_rule_->rule, file)) label = label_rule_->take(path, of_label, file);
   }
   if (!label.empty()) manifest_.set_label(file, renamed(label));
   if (options_.splits == Splits::top_dir && !first_folder(path).empty())
@@ -63,6 +63,7 @@ void FileFacts::take(std::string_view path, std::string_view cell, bool is_folde
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     if (is_folder || NameRule::is_column(columns_[c].rule.text())) continue;
     const std::string of_column = beside(columns_[c].rule.text(), path, file);
+    if (is_wrong(columns_[c].rule, file)) continue;
     const std::string_view text = columns_[c].take(path, of_column, file);
     manifest_.set_text(file, c, text);
     note_folder_of_split(columns_[c].name, text, path, file);
@@ -78,6 +79,11 @@ std::string FileFacts::beside(const std::string& rule, std::string_view path, st
     manifest_.set_problem(file, e.what());
     return {};
   }
+}
+
+// Whether the file beside the recording is there, but is no text, so that none is missing.
+bool FileFacts::is_wrong(const NameRule& rule, std::size_t file) const {
+  return NameRule::is_beside(rule.text()) && !manifest_.problem(file).empty();
 }
 
 void FileFacts::set_constants(std::size_t file) {

@@ -62,6 +62,7 @@ class FileFacts {
     if (!remark.empty()) warn_(remark);
   }
   std::string beside(const std::string& rule, std::string_view path, std::size_t file);
+  [[nodiscard]] bool is_wrong(const NameRule& rule, std::size_t file) const;
   void note_folder_of_split(std::string_view option, std::string_view name, std::string_view path,
                             std::size_t file);
   void take_labels_of_column();

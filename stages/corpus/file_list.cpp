@@ -112,6 +112,24 @@ class FileList final : public Source<FileRef>,
     return manifest_.source_of(i);
   }
 
+  // Fills in whose rule the utterances follow, so that the configuration which an output stores
+  // gives the same samples without the lists.
+  static std::vector<NodeSpec> expand(const NodeSpec& spec) {
+    NodeSpec out = spec;
+    Value* cut = out.options.find("utterances");
+    if (cut == nullptr || !cut->is_map()) return {out};
+    if (const Value* rule = cut->find("rule"); rule != nullptr && !rule->is_null()) return {out};
+    const Value *unit = cut->find("unit"), *manifest = spec.options.find("manifest");
+    const bool is_in_seconds = unit == nullptr || !unit->is_scalar() || unit->text() != "samples";
+    CorpusLists lists;
+    if (is_in_seconds && manifest != nullptr &&
+        !OptionType<CorpusLists>::parse(*manifest, lists).empty())
+      return {out};
+    if (const auto rule = FileListOptions::rule_of(lists))
+      cut->set("rule", OptionType<UtteranceRule>::echo(*rule));
+    return {out};
+  }
+
   static std::vector<Insertion> insert(const NodeSpec& spec) {
     std::vector<Insertion> out;
     const Value* by = spec.options.find("update_by");
@@ -131,7 +149,10 @@ class FileList final : public Source<FileRef>,
     Properties out = given;
     out.set(property::kFeed, feed_);
     if (contents_) out.set(property::kContents, contents_);
-    if (corpora_.front().options.utterances) out.set(property::kHasUtterances, true);
+    if (const FileListOptions& first = corpora_.front().options; first.utterances) {
+      out.set(property::kHasUtterances, true);
+      out.set(property::kUtteranceRule, first.utterance_rule());
+    }
     std::vector<std::shared_ptr<const ManifestFields>> fields;
     for (const Corpus& c : corpora_) fields.push_back(c.options.fields());
     for (const Corpus& c : corpora_)
@@ -205,8 +226,13 @@ class FileList final : public Source<FileRef>,
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);
     if (!frozen_.empty()) check_is_frozen(i);
     file->problem = manifest_.problem(i);
+    file->duration = manifest_.duration(i);
     file->stored = feed_->find(i, now);
-    const SourceInfo info{file->path, file->size};
+    const bool is_packed = file->part && file->part->is_deflated;
+    const SourceInfo info{file->path, file->size,
+                          is_packed         ? file->part->stored
+                          : file->container ? file->size
+                                            : 0};
     return {std::move(file), info, records};
   }
   void finish(RunContext& run, Ending) override { feed_->finish(run); }

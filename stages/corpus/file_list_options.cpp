@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@
 #include "pipeline/base/sentences.h"
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/folder_scan.h"
+#include "stages/corpus/kaldi_folder.h"
+#include "stages/corpus/lhotse_manifest.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
@@ -211,6 +214,13 @@ void UtteranceOptions::describe(Schema& s) {
   s.field(
       "unit", unit,
       "what start, end and duration count: seconds, or samples of the recording at its own rate");
+  s.field("rule", rule,
+          "how seconds become samples; nearest: start and end are rounded to the nearest sample; "
+          "lhotse: the start is, and the duration; kaldi: start and end are cut off to whole "
+          "samples, and as by extract-segments, utterances of 0.1 s or less are skipped, and fail "
+          "where their recording has several channels and none is chosen, or ends 0.5 s or more "
+          "before them; not set: the rule of the library whose lists these are, else nearest")
+      .was("nearest");
 }
 
 void FileListOptions::take_python() {
@@ -229,6 +239,27 @@ void FileListOptions::take_python() {
   is_store = true;
   call = "melflow.stores:recordings";
   arguments.map.set("root", Value::scalar(std::exchange(root, "")));
+}
+
+std::optional<UtteranceRule> FileListOptions::rule_of(const CorpusLists& lists) {
+  std::set<UtteranceRule> found;
+  try {
+    for (const CorpusLists::List& one : lists.files())
+      found.insert(KaldiFolder::is_one(one.path) ? UtteranceRule::kaldi
+                   : is_json_lines(one.path) && LhotseManifest::is_one(one.path)
+                       ? UtteranceRule::lhotse
+                       : UtteranceRule::nearest);
+  } catch (const RunError&) {  // whoever reads the lists says so
+    return UtteranceRule::nearest;
+  }
+  if (found.size() > 1) return std::nullopt;
+  return found.empty() ? UtteranceRule::nearest : *found.begin();
+}
+
+UtteranceRule FileListOptions::utterance_rule() const {
+  if (!utterances || utterances->unit != Manifest::SpanUnit::seconds) return UtteranceRule::nearest;
+  if (utterances->rule) return *utterances->rule;
+  return rule_of(manifest.empty() ? lists_of_call : manifest).value_or(UtteranceRule::nearest);
 }
 
 std::string FileListOptions::base() const {
@@ -278,6 +309,10 @@ bool may_be_table(const FileListOptions& o) {
 
 void check_utterances(const FileListOptions& o, PlanCheck& check) {
   if (!o.utterances) return;
+  if (!o.utterances->rule && !FileListOptions::rule_of(o.manifest))
+    check.error("utterances",
+                "the lists are of several kinds, by whose rules times become other samples; write "
+                "rule: nearest, lhotse or kaldi for all of them");
   if (!may_be_table(o))
     check.error(
         "utterances",
@@ -493,7 +528,7 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
     return;
   }
   if (option == "root" && std::filesystem::is_regular_file(path, error))
-    return check.warning(option, fmt::format("{}: {}", excerpt(path, 4096), kRootIsFile));
+    return check.warning(option, root_is_file(excerpt(path, 4096)));
   if (option == "manifest" && std::filesystem::is_directory(path, error) && !is_table(path))
     return check.error(option, fmt::format("{}: this folder has no wav.scp, so it is no data "
                                            "folder of Kaldi; to search it write root: {}",

@@ -19,6 +19,7 @@
 #include "stages/corpus/value_sources.h"
 #include "stages/manifest.h"
 #include "stages/python/python_options.h"
+#include "stages/utterance_rule.h"
 
 namespace melflow {
 
@@ -70,6 +71,7 @@ struct EnumNames<SplitUpdate> {
 /// How a manifest describes utterances of recordings.
 struct UtteranceOptions {
   Manifest::SpanUnit unit = Manifest::SpanUnit::seconds;
+  std::optional<UtteranceRule> rule;  ///< without a value: that of the lists
 
   void describe(Schema& s);
 };
@@ -125,6 +127,9 @@ struct FileListOptions {
   /// Makes a root that is a URL, or lists whose commands are run, the call of a function of the
   /// Python package that lists it.
   void take_python();
+  /// The rule of the library whose lists these are; without a value where they are of several kinds.
+  static std::optional<UtteranceRule> rule_of(const CorpusLists& lists);
+  [[nodiscard]] UtteranceRule utterance_rule() const;
   /// The folder to which paths are relative; of Python's items "python:NAME", the path of their
   /// container.
   [[nodiscard]] std::string base() const;

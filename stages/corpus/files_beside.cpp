@@ -87,6 +87,7 @@ const std::string& FilesBeside::read(const std::string& path) {
   auto raw = reader_.read(file, pool_);
   if (!raw) bad(raw.error().reason);
   bytes_.assign(reinterpret_cast<const char*>((*raw)->data.data()), (*raw)->size);
+  if (bytes_.starts_with(kByteOrderMark)) bytes_.erase(0, kByteOrderMark.size());
   if (!is_utf8(bytes_)) bad("is not UTF-8 text");
   if (bytes_.find('\0') != bytes_.npos) bad("has a zero byte, which cannot be stored");
   return bytes_;

@@ -13,6 +13,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/files/packing.h"
 
 namespace melflow {
 namespace {
@@ -93,13 +94,22 @@ NotTaken FolderScan::run(const Visit& visit) const {
   };
   struct stat st {};
   if (stat(root.c_str(), &st) != 0) fail(errno);
-  if (!S_ISDIR(st.st_mode)) throw RunError(fmt::format("{}: {}", root, kRootIsFile));
+  if (!S_ISDIR(st.st_mode)) throw RunError(root_is_file(root));
   if (eaccess(root.c_str(), R_OK | X_OK) != 0) fail(errno);
   std::vector<Entry> entries;
   Way way{{{st.st_dev, st.st_ino}}, {}};
   if (const int error = list("", entries, way.not_taken); error != 0) fail(error);
   scan("", entries, way, visit);
   return std::move(way.not_taken);
+}
+
+std::string root_is_file(const std::string& root) {
+  if (const Packing* packing = packing_of_file(root))
+    return fmt::format("{}: this is {}, which root does not take; {}", root, packing->what,
+                       advice_on(*packing, root));
+  return root +
+         ": this is a file, but root takes a folder; choose one recording by include, or give a "
+         "list of recordings as manifest";
 }
 
 bool FolderScan::wanted(const std::string& path) const {

@@ -33,10 +33,8 @@ class NotTaken {
   std::map<std::string, std::size_t> counts_;
 };
 
-/// The message about a root that is a file.
-inline constexpr const char* kRootIsFile =
-    "this is a file, but root takes a folder; choose one recording by include, or give a list of "
-    "recordings as manifest";
+/// The message about a root that is a file, with what to do.
+std::string root_is_file(const std::string& root);
 
 class FolderScan {
  public:

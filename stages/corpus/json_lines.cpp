@@ -11,45 +11,112 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/python_json.h"
 #include "stages/shallow_json.h"
 
 namespace melflow {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
-// Makes the text of a cell, "" for null; false for a value that no cell can hold.
-bool to_cell(const OrderedJson& value, std::string& out) {
-  out.clear();
-  if (value.is_null()) return true;
-  if (value.is_string()) return out = value.get<std::string>(), true;
-  if (value.is_number() || value.is_boolean()) return out = value.dump(), true;
-  if (!value.is_array()) return false;
-  for (const OrderedJson& item : value) {
-    std::string text;
-    if (item.is_array() || !to_cell(item, text)) return false;
-    if (!out.empty()) out += JsonLinesReader::kListSeparator;
-    out += text;
+struct Cell {
+  std::string text;
+  bool is_list = false;
+  const char* problem = nullptr;
+};
+
+// Makes cells of the values of an object while it is parsed, so that many names take time in
+// proportion to their number. `place` gives the cell for a name, or null where none is wanted.
+template <class Place>
+class CellReader {
+ public:
+  /// `is_marked`: whether bytes of texts are marked (python_json.h).
+  CellReader(Place place, bool is_marked) : place_(std::move(place)), is_marked_(is_marked) {}
+  [[nodiscard]] bool is_object() const { return is_object_; }
+
+  bool null() { return take(""); }
+  bool boolean(bool value) { return take(value ? "true" : "false"); }
+  bool number_integer(Json::number_integer_t value) { return take(std::to_string(value)); }
+  bool number_unsigned(Json::number_unsigned_t value) { return take(std::to_string(value)); }
+  bool number_float(double value, const std::string& digits) {
+    const bool is_integer = digits.find_first_not_of("-0123456789") == digits.npos;  // of > 64 bits
+    return take(is_integer ? digits : Json(value).dump());
   }
-  return true;
+  bool string(std::string& value) {
+    if (is_marked_) restore_bytes(value);
+    return take(value);
+  }
+  bool binary(const Json::binary_t&) { return false; }
+  bool key(const std::string& name) {
+    if (depth_ == 1) {
+      cell_ = place_(name);
+      if (cell_ != nullptr) *cell_ = {};
+    }
+    return true;
+  }
+  bool start_object(std::size_t) {
+    if (depth_ == 0) is_object_ = true;
+    if (depth_ > 0 && depth_ <= 2) refuse();
+    ++depth_;
+    return true;
+  }
+  bool start_array(std::size_t) {
+    if (depth_ == 0) return false;
+    if (depth_ == 1 && cell_ != nullptr) cell_->is_list = true;
+    if (depth_ == 2) refuse();
+    ++depth_;
+    return true;
+  }
+  bool end_object() { return --depth_, true; }
+  bool end_array() { return --depth_, true; }
+  static bool parse_error(std::size_t, const std::string&, const std::exception&) { return false; }
+
+ private:
+  bool take(std::string_view text) {
+    if (depth_ == 0) return false;
+    if (cell_ == nullptr || depth_ > (cell_->is_list ? 2 : 1)) return true;
+    if (!cell_->text.empty()) cell_->text += JsonLinesReader::kListSeparator;  // of a list
+    cell_->text += text;
+    if (text.find('\0') != text.npos)
+      cell_->problem = "has a zero byte, which cannot be stored; take it out";
+    return true;
+  }
+  void refuse() {
+    if (cell_ != nullptr) cell_->problem = "is neither text, a number nor a list of these";
+  }
+
+  Place place_;
+  const bool is_marked_;
+  Cell* cell_ = nullptr;  // of the value that is parsed
+  int depth_ = 0;
+  bool is_object_ = false;
+};
+
+template <class Place>
+bool parse_object(std::string_view text, const Place& place, bool is_marked) {
+  CellReader<Place> reader(place, is_marked);
+  return Json::sax_parse(text.begin(), text.end(), &reader) && reader.is_object();
 }
 
-// Makes the text of a cell. Returns the problem with the value, or null.
-const char* problem_of(const OrderedJson& value, std::string& cell) {
-  if (!to_cell(value, cell)) return "is neither text, a number nor a list of these";
-  return cell.find('\0') == cell.npos ? nullptr
-                                      : "has a zero byte, which cannot be stored; take it out";
+// Reads an object, in standard JSON or Python's; false where it is none.
+template <class Place>
+bool read_object(std::string_view text, const Place& place) {
+  if (is_deep_json(text)) return false;
+  if (parse_object(text, place, false)) return true;
+  const auto standard = standard_json(text);
+  return standard && parse_object(*standard, place, true);
 }
 
 }  // namespace
 
 std::string json_value(std::string_view object, std::string_view name, std::string& out) {
-  const OrderedJson parsed = parse_shallow<OrderedJson>(object);
-  if (!parsed.is_object()) return "is no JSON object";
-  const auto it = parsed.find(name);
-  if (it == parsed.end()) return {};
-  const char* problem = problem_of(*it, out);
-  return problem == nullptr ? "" : fmt::format("has a '{}' which {}", excerpt(name), problem);
+  Cell cell;
+  const auto place = [&](const std::string& key) { return key == name ? &cell : nullptr; };
+  if (!read_object(object, place)) return "is no JSON object";
+  if (cell.problem != nullptr)
+    return fmt::format("has a '{}' which {}", excerpt(name), cell.problem);
+  out = std::move(cell.text);
+  return {};
 }
 
 JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std::string>& required)
@@ -64,39 +131,46 @@ JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std:
                                  fmt::join(names_, ", "), path_column_advice(name, names_)));
 }
 
+int JsonLinesReader::number_of(std::string_view name) const {
+  const auto it = numbers_.find(std::string(name));
+  return it == numbers_.end() ? -1 : it->second;
+}
+
 // The name by which the objects have a column.
 std::string_view JsonLinesReader::name_of(std::string_view column) const {
-  const auto has = [this](std::string_view n) {
-    return std::find(names_.begin(), names_.end(), n) != names_.end();
-  };
   constexpr std::string_view kPathOfNemo = "audio_filepath";
-  if (has("path") || !has(kPathOfNemo) || has(column)) return column;
+  if (number_of("path") >= 0 || number_of(kPathOfNemo) < 0 || number_of(column) >= 0) return column;
   return column == "path" ? kPathOfNemo : column == "start" ? "offset" : column;
 }
 
 int JsonLinesReader::column(std::string_view column) const {
-  const auto it = std::find(names_.begin(), names_.end(), name_of(column));
-  const auto at = static_cast<std::size_t>(it - names_.begin());
-  return at < row_.size() ? static_cast<int>(at) : -1;
+  const int at = number_of(name_of(column));
+  return at < static_cast<int>(row_.size()) ? at : -1;
 }
 
 bool JsonLinesReader::is_in_file(std::string_view name) const {
   if (std::error_code error; !std::filesystem::is_regular_file(lines_.path(), error)) return false;
   const std::string quoted = fmt::format("\"{}\"", name);
   TextLines lines(lines_.path());
-  for (std::string line; lines.next(line);)
-    if (line.find(quoted) != line.npos) {
-      const OrderedJson object = parse_shallow<OrderedJson>(line);
-      if (object.is_object() && object.contains(name)) return true;
-    }
+  for (std::string line; lines.next(line);) {
+    if (line.find(quoted) == line.npos) continue;
+    bool has = false;
+    const auto place = [&](const std::string& key) -> Cell* {
+      has = has || key == name;
+      return nullptr;
+    };
+    if (read_object(line, place) && has) return true;
+  }
   return false;
 }
 
 int JsonLinesReader::find_column(std::string_view column) {
   const std::string_view name = name_of(column);
   if (const int at = this->column(name); at >= 0 || !is_waiting_ || !is_in_file(name)) return at;
+  numbers_.emplace(name, static_cast<int>(names_.size()));
   names_.emplace_back(name);
   row_.emplace_back();
+  last_.emplace_back();
   missing_.emplace_back().add(std::to_string(line()));
   return this->column(name);
 }
@@ -126,36 +200,50 @@ std::string JsonLinesReader::parse() {
   const auto bad = [this](const std::string& why) {
     return fmt::format("{}:{}: {}", lines_.path(), line(), why);
   };
-  for (std::string& cell : row_) cell.clear();
   require_utf8(text_, lines_.path(), line());
-  const OrderedJson object = parse_shallow<OrderedJson>(text_);
-  if (!object.is_object())
+  const bool is_first = names_.empty();
+  const std::size_t known = names_.size(), object = objects_ + 1;
+  const auto forget = [&](std::size_t from) {
+    for (std::size_t i = from; i < names_.size(); ++i) numbers_.erase(names_[i]);
+    names_.resize(from);
+  };
+  std::vector<Cell> cells(row_.size());
+  const auto place = [&](const std::string& name) -> Cell* {
+    const auto [it, is_new] = numbers_.try_emplace(name, static_cast<int>(names_.size()));
+    if (is_new) names_.push_back(name);
+    const auto at = static_cast<std::size_t>(it->second);
+    if (is_first && at >= cells.size()) cells.resize(at + 1), last_.resize(at + 1);
+    if (at >= cells.size()) return nullptr;
+    last_[at] = object;
+    return &cells[at];
+  };
+  if (!read_object(text_, place)) {
+    forget(known);
+    for (std::string& cell : row_) cell.clear();
     return bad(std::string("this is not a JSON object; one per line is expected") +
                (text_.starts_with('[') ? " (jq -c '.[]' writes a list so)" : ""));
-  const bool is_first = names_.empty();
-  for (const auto& [name, value] : object.items())
-    if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
-  if (is_first) {
-    row_.resize(names_.size());
-    missing_.resize(names_.size());
   }
-  ++objects_;
+  row_.resize(cells.size());
+  missing_.resize(cells.size());
+  objects_ = object;
   std::string wrong;
   for (std::size_t i = 0; i < row_.size(); ++i) {
-    const auto it = object.find(names_[i]);
-    if (it == object.end()) {
+    row_[i].clear();
+    if (last_[i] != object) {
       missing_[i].add(std::to_string(line()));
       continue;
     }
-    const char* const why = problem_of(*it, row_[i]);
+    Cell& cell = cells[i];
     const bool is_list =
-        it->is_array() && std::any_of(required_.begin(), required_.end(),
-                                      [&](const auto& name) { return name_of(name) == names_[i]; });
-    if (why == nullptr && !is_list) continue;
-    row_[i].clear();
-    wrong =
-        bad(fmt::format("'{}' {}", excerpt(names_[i]),
-                        why != nullptr ? why : "is a list; write a line for each of its items"));
+        cell.is_list && std::any_of(required_.begin(), required_.end(),
+                                    [&](const auto& name) { return name_of(name) == names_[i]; });
+    if (cell.problem == nullptr && !is_list) {
+      row_[i] = std::move(cell.text);
+      continue;
+    }
+    wrong = bad(fmt::format(
+        "'{}' {}", excerpt(names_[i]),
+        cell.problem != nullptr ? cell.problem : "is a list; write a line for each of its items"));
   }
   return wrong;
 }

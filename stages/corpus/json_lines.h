@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "stages/corpus/table_reader.h"
@@ -26,9 +27,9 @@ class JsonLinesReader final : public TableReader {
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
   /// Reads a row, as TableReader::next() does. A line that is no object, or has an object in a
-  /// cell, a zero byte, or a list in a `required` cell, is a BadLine. A number's cell is its text
-  /// or the shortest text that reads back as the number; null and a missing name make an empty
-  /// cell.
+  /// cell, a zero byte, or a list in a `required` cell, is a BadLine. The cell of an integer has all
+  /// of its digits, that of another number the shortest text that reads back as the number; null,
+  /// NaN and a missing name make an empty cell.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view column) const override;
@@ -43,6 +44,7 @@ class JsonLinesReader final : public TableReader {
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
+  [[nodiscard]] int number_of(std::string_view name) const;
   [[nodiscard]] std::string_view name_of(std::string_view column) const;
   bool read_line();
   [[nodiscard]] bool is_in_file(std::string_view name) const;
@@ -51,9 +53,11 @@ class JsonLinesReader final : public TableReader {
   TextLines lines_;
   std::vector<std::string> required_;
   std::string text_;
-  std::vector<std::string> names_;     // names of the columns
-  std::vector<std::string> row_;       // cells of the row last read
-  std::vector<MissingCells> missing_;  // lines without a cell, by column
+  std::vector<std::string> names_;  // names of the columns, and of those that no cell is kept of
+  std::unordered_map<std::string, int> numbers_;  // their places in names_
+  std::vector<std::string> row_;                  // cells of the row last read
+  std::vector<std::size_t> last_;                 // the last object with the cell, by column
+  std::vector<MissingCells> missing_;             // lines without a cell, by column
   std::size_t objects_ = 0;
   bool is_waiting_ = false;  // the first object is still to be returned by next()
   std::string problem_;      // of the first object, until next() reports it

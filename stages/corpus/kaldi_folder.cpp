@@ -248,10 +248,10 @@ bool KaldiFolder::next() {
     if (!lines_->next(line)) return false;
   } while (first_and_rest(line).first.empty());
   std::istringstream words(line);
-  std::string utterance, recording, start, end, more;
+  std::string utterance, recording, start, end, channel, more;
   bool is_complete = true;
   if (has_segments_) {
-    words >> utterance >> recording >> start >> end;
+    words >> utterance >> recording >> start >> end >> channel;
     is_complete = !end.empty() && (words >> more).fail();
     if (end.starts_with('-')) end.clear();  // means the end of the recording
   } else {
@@ -265,7 +265,8 @@ bool KaldiFolder::next() {
   }
   if (!is_complete)
     throw BadLine(fmt::format(
-        "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end",
+        "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end, and "
+        "maybe the channel, from 0",
         lines_->path(), this->line(), excerpt(line)));
   ids_.add(utterance, lines_->path(), this->line());
   const auto path = paths_.find(recording);
@@ -276,12 +277,32 @@ bool KaldiFolder::next() {
   ++utterances_;
   for (Other& other : others_)
     if (text_of(other) == nullptr) other.missing.add(utterance);
+  if (is_known && !channel.empty()) row_[0] = of_channel(path->second, channel);
   if (is_known) return true;
   const auto why = unusable_.find(recording);
   throw BadLine(why != unusable_.end()
                     ? why->second
                     : fmt::format("{}:{}: the recording '{}' is not in the wav.scp beside it",
                                   lines_->path(), this->line(), excerpt(recording)));
+}
+
+// The path of a recording's channel, which a line of segments names, counted from 0.
+std::string KaldiFolder::of_channel(const std::string& path, const std::string& channel) const {
+  const auto bad = [&](const std::string& why) {
+    throw BadLine(fmt::format("{}:{}: {}", lines_->path(), line(), why));
+  };
+  int number = -1;
+  const auto [end, error] =
+      std::from_chars(channel.data(), channel.data() + channel.size(), number);
+  if (error != std::errc() || end != channel.data() + channel.size() || number < 0 ||
+      number >= FileChannel::kMost)
+    bad(fmt::format("the channel is '{}', which is not a number from 0 to {}", excerpt(channel),
+                    FileChannel::kMost - 1));
+  if (number == 0 && channel_of(path)) return path;
+  if (path.ends_with('|') || channel_of(path))
+    bad(fmt::format("names a channel of {}, which wav.scp {}; write the channel in one of them",
+                    excerpt(path), path.ends_with('|') ? "has a command for" : "names already"));
+  return channel_path(path, number + 1);
 }
 
 std::vector<std::string> KaldiFolder::remarks(const std::vector<int>& used) const {

@@ -75,6 +75,7 @@ class KaldiFolder final : public TableReader {
   void read_other(const std::string& path, const char* column, bool is_by_speaker,
                   bool is_of_recording);
   [[nodiscard]] const std::string* text_of(const Other& other) const;
+  [[nodiscard]] std::string of_channel(const std::string& path, const std::string& channel) const;
 
   std::string scp_;
   bool has_segments_ = false;

@@ -162,7 +162,7 @@ std::optional<CorpusGuess> libri_speech(const fs::path& folder) {
                              map({{"table", text(speakers.string())},
                                   {"delimiter", text("|")},
                                   {"comment", text(";")},
-                                  {"header", words({"id", "sex", "subset", "minutes", "name"})},
+                                  {"header", words({"id", "sex", "subset", "minutes", "name..."})},
                                   {"on", word("speaker")},
                                   {"columns", words({"sex"})}}));
   return out;

@@ -12,6 +12,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/containers/file_channel.h"
+#include "stages/python_json.h"
 #include "stages/shallow_json.h"
 
 namespace melflow {
@@ -23,7 +24,8 @@ using Json = nlohmann::json;
 std::string text_at(const Json& object, const char* name) {
   const auto it = object.find(name);
   if (it == object.end() || it->is_null()) return "";
-  return it->is_string() ? it->get<std::string>() : it->dump();
+  if (it->is_string()) return it->get<std::string>();
+  return it->dump(-1, ' ', false, Json::error_handler_t::replace);  // of texts with other bytes
 }
 
 constexpr double kMostChannels = 1 << 16;
@@ -38,9 +40,14 @@ std::vector<int> channels_at(const Json& object, const char* name) {
   const auto it = object.find(name);
   std::vector<int> out;
   if (it == object.end()) return out;
-  for (const Json& one : it->is_array() ? *it : Json::array({*it}))
-    if (one.is_number_integer())  // what no file has is no channel of it
-      out.push_back(static_cast<int>(std::clamp(one.get<double>(), -1.0, kMostChannels)));
+  for (const Json& one : it->is_array() ? *it : Json::array({*it})) {
+    if (one.is_null()) continue;
+    const double number = one.is_number() ? one.get<double>() : -1;
+    // What no file has is no channel of it.
+    out.push_back(std::trunc(number) == number
+                      ? static_cast<int>(std::clamp(number, -1.0, kMostChannels))
+                      : -1);
+  }
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -65,6 +72,11 @@ bool is_cut(const Json& object) {
 
 Json parsed(const std::string& line) {
   Json object = parse_shallow(line);
+  if (object.is_discarded())
+    if (const auto standard = standard_json(line)) {
+      object = parse_shallow(*standard);
+      restore_all_bytes(object);
+    }
   return object.is_object() ? object : Json();
 }
 
@@ -157,6 +169,7 @@ bool LhotseManifest::next() {
   std::string line;
   if (!next_line(lines_, line)) return false;
   row_.assign(columns_.size(), "");
+  duration_ = 0;
   require_utf8(line, lines_.path(), lines_.number());
   const Json object = parsed(line);
   std::string problem =
@@ -181,6 +194,7 @@ std::string LhotseManifest::take(const Json& object) {
     const Recording of = recording_of(object);
     row_[kPath] = of.path;
     row_[kChannel] = fmt::format("{}", fmt::join(of.channels, ", "));
+    duration_ = of.duration;
     return of.problem;
   }
   if (is_supervision(object)) {
@@ -209,6 +223,7 @@ std::string LhotseManifest::take(const Json& object) {
 std::string LhotseManifest::take_part(const Json& part, const Recording& of) {
   if (!of.problem.empty()) return fmt::format("is of a recording that {}", of.problem);
   row_[kPath] = of.path;
+  duration_ = of.duration;
   row_[kStart] = text_at(part, "start");
   row_[kDuration] = text_at(part, "duration");
   constexpr double kSame = 1e-6;  // [s]; Lhotse rounds to 8 digits
@@ -222,6 +237,8 @@ std::string LhotseManifest::take_part(const Json& part, const Recording& of) {
   if (channels.empty()) channels = of.channels;
   row_[kChannel] = fmt::format("{}", fmt::join(channels, ", "));
   if (channels == of.channels) return "";
+  if (!channels.empty() && (channels.front() < 0 || channels.back() >= kMostChannels))
+    row_[kChannel] = text_at(part, "channel");
   const auto at = std::find(of.channels.begin(), of.channels.end(), channels.front());
   if (channels.size() == 1 && at != of.channels.end()) {
     row_[kPath] = channel_path(of.path, static_cast<int>(at - of.channels.begin()) + 1);

@@ -36,6 +36,7 @@ class LhotseManifest final : public TableReader {
   }
   using TableReader::cell;
   [[nodiscard]] int line() const override { return lines_.number(); }
+  [[nodiscard]] double duration() const override { return duration_; }
   [[nodiscard]] bool has_fixed_columns() const override { return true; }
   /// Remarks on times that are not used.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
@@ -70,6 +71,7 @@ class LhotseManifest final : public TableReader {
   TextLines lines_;
   std::vector<std::string> columns_, row_;
   std::unordered_map<std::string, Recording> recordings_;  // of supervisions, by id
+  double duration_ = 0;                                    // of the row's recording [s]
   bool has_parts_ = false;                                 // whether a row has a start or duration
 };
 

@@ -4,7 +4,8 @@
 //    "several_labels": false, "spans": "seconds",                     spans: only with utterances
 //    "sources": [{"name": "train", "root": ...}, ...]}                only of several sources
 //   {"path": "a/b.wav", "size": 80044, "modified": 1700000000123456789, "source": 0,
-//    "label": 0, "split": 1, "targets": [0.5, null], "texts": ["ann"], "start": 1.5, "end": 2}
+//    "label": 0, "split": 1, "targets": [0.5, null], "texts": ["ann"], "start": 1.5, "end": 2,
+//    "duration": 4}                                       duration: by the list, of the recording
 //
 // A line has only the fields that its file has; labels and splits are numbers of the whole corpus.
 // A text that is not UTF-8 is {"hex": "ff61"}.

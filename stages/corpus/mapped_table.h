@@ -28,6 +28,7 @@ class MappedTable final : public TableReader {
   }
   using TableReader::cell;
   [[nodiscard]] int line() const override { return table_->line(); }
+  [[nodiscard]] double duration() const override { return table_->duration(); }
   [[nodiscard]] bool has_fixed_columns() const override { return table_->has_fixed_columns(); }
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 

@@ -12,6 +12,7 @@
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/text_lines.h"
+#include "stages/utterance_rule.h"
 
 namespace melflow {
 std::string_view PathColumn::take(std::string_view path, std::string_view beside,
@@ -91,8 +92,7 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
   if (!table.cell(start_).empty()) span.start = number(table, start_);
   if (table.cell(end_).empty()) return span;
   span.end = number(table, end_);
-  // Rounds off the error of the sum: 15.2 rather than 15.199999999999999.
-  if (is_duration_) span.end = std::round((span.start + span.end) * 1e9) / 1e9;
+  if (is_duration_) span.end = end_of_span(span.start, span.end);
   if (span.end <= span.start)
     throw BadLine(
         fmt::format("{}:{}: the utterance ends at {}, and starts at {}; an empty {} is "
@@ -154,7 +154,7 @@ std::vector<int> LabelColumns::columns() const {
 void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_t file) {
   ++rows_;
   if (label_ >= 0) {
-    require_utf8(table.cell(label_), path_, table.line());
+    require_text(table, label_);
     take_labels(table.cell(label_), manifest, file);
   }
   for (std::size_t t = 0; t < targets_.size(); ++t) {
@@ -173,10 +173,20 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
     if (texts_[t] >= 0) take_text(table, t, manifest, file);
 }
 
+// A line of JSON is UTF-8, whatever bytes it escapes, so that it alone is wrong.
+void LabelColumns::require_text(const TableReader& table, int column) const {
+  const std::string& text = table.cell(column);
+  if (!is_json_lines(path_) || is_utf8(text)) return require_utf8(text, path_, table.line());
+  throw BadLine(
+      fmt::format("{}:{}: {} has the bytes of other text than UTF-8 (\\udc80 to \\udcff), which "
+                  "only a path may",
+                  path_, table.line(), table.columns()[static_cast<std::size_t>(column)]));
+}
+
 void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,
                              std::size_t file) {
+  require_text(table, texts_[text]);
   std::string cell = table.cell(texts_[text]);
-  require_utf8(cell, path_, table.line());
   for (std::size_t at; (at = cell.find(JsonLinesReader::kListSeparator)) != cell.npos;)
     cell.replace(at, 1, ", ");
   manifest.set_text(file, text, cell);

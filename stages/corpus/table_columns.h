@@ -80,6 +80,7 @@ class LabelColumns {
   [[nodiscard]] std::string remark() const;
 
  private:
+  void require_text(const TableReader& table, int column) const;
   void take_text(const TableReader& table, std::size_t text, Manifest& manifest, std::size_t file);
   void take_labels(const std::string& text, Manifest& manifest, std::size_t file);
 

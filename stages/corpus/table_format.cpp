@@ -84,9 +84,11 @@ void TableFormat::describe(Schema& s, const std::function<bool()>& has_cells) {
           "such as '|' or ', '; a single blank stands for any number of blanks and tabs, and then "
           "the last column has the rest of the line; not set: commas in a .csv, tabs in a .tsv")
       .used_with(cells, has_cells);
-  s.field("header", header,
-          "names of the columns of a table whose first line is a row already; with header or "
-          "delimiter, a manifest of any name is a table")
+  s.field(
+       "header", header,
+       "names of the columns of a table whose first line is a row already; '...' behind the last "
+       "one gives it the rest of each line, delimiters and all; with header or delimiter, a "
+       "manifest of any name is a table")
       .used_with(cells, has_cells);
   s.field("comment", comment,
           "how lines begin that are no rows of a table, such as '#'; not set: every line is one")

@@ -62,7 +62,8 @@ struct OptionType<ColumnsAre> {
 };
 
 struct TableFormat {
-  std::string delimiter = {};  ///< between cells; "": as the name of the table says
+  static constexpr const char* kRest = "...";  ///< behind a last name that has the rest of the line
+  std::string delimiter = {};                  ///< between cells; "": as the name of the table says
   /// The names of the columns; empty: the first line has them.
   std::vector<std::string> header = {};
   std::string comment = {};  ///< the beginning of lines that are no rows; "": none

@@ -100,7 +100,7 @@ std::unique_ptr<TableReader> open_table(const std::string& path,
     table = std::make_unique<JsonLinesReader>(path, in_table);
   } else {
     TableFormat cells = format;
-    if (cells.delimiter.empty()) cells.delimiter = ends_in(path, ".tsv") ? "\t" : ",";
+    if (cells.delimiter.empty()) cells.delimiter.assign(1, ends_in(path, ".tsv") ? '\t' : ',');
     table = std::make_unique<CsvReader>(path, in_table, cells);
   }
   return mapped(std::move(table), format, folder);

@@ -39,6 +39,8 @@ class TableReader {
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
   /// The line in the file of the row last read, from 1.
   [[nodiscard]] virtual int line() const = 0;
+  /// How long the recording of that row is by the table [s]; 0 where it does not say so.
+  [[nodiscard]] virtual double duration() const { return 0; }
   /// Whether all tables of this kind have the same columns, so that one which is not used is no
   /// oversight.
   [[nodiscard]] virtual bool has_fixed_columns() const { return false; }

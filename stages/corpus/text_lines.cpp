@@ -13,6 +13,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/audio/decoders/sound_header.h"
+#include "stages/files/packing.h"
 
 namespace melflow {
 namespace {
@@ -20,7 +21,6 @@ namespace {
 constexpr std::size_t kReadPiece = 1 << 16;  // [bytes] read at a time
 constexpr std::size_t kMostBytes = std::size_t{64} << 30;
 constexpr std::size_t kLongestLine = std::size_t{64} << 20;  // [bytes]
-constexpr std::string_view kMark = "\xEF\xBB\xBF";
 
 using namespace std::string_view_literals;
 
@@ -44,12 +44,7 @@ constexpr Kind kKinds[] = {
     {"\0\0\xFE\xFF"sv, "UTF-32 text", kUtf32},
     {"\xFF\xFE"sv, "UTF-16 text", kUtf16},
     {"\xFE\xFF"sv, "UTF-16 text", kUtf16},
-    {"1AY&SY"sv, "a file packed by bzip2", kUnpack, 4},
-    {"\xFD\x37zXZ\0"sv, "a file packed by xz", kUnpack},
-    {"\x28\xB5\x2F\xFD"sv, "a file packed by zstd", kUnpack},
     {"PK\x03\x04"sv, "a ZIP archive or spreadsheet", "unpack it, or save the sheet as a .csv"},
-    {"7z\xBC\xAF\x27\x1C"sv, "a 7z archive", kUnpack},
-    {"Rar!\x1A\x07"sv, "a RAR archive", kUnpack},
     {"ustar"sv, "a tar archive", kUnpack, 257},
     {"\x89HDF\r\n\x1A\n"sv, "an HDF5 file", kOutput},
     {"\x93NUMPY"sv, "a NumPy array", kOutput},
@@ -82,7 +77,7 @@ TextLines::TextLines(std::string path, std::string_view why_needed)
   fill();
   if (const std::string why = why_no_text(buffer_, path_); !why.empty())
     throw RunError(fmt::format("{}: {}", path_, why));
-  if (buffer_.starts_with(kMark)) at_ = kMark.size();
+  if (buffer_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
 }
 
 bool TextLines::fill() {
@@ -167,6 +162,7 @@ std::string why_no_text(std::string_view head, const std::string& path) {
   };
   for (const Kind& kind : kKinds)
     if (is_there(head, kind.bytes, kind.at)) return message(kind.what, kind.cure);
+  if (const Packing* packing = packing_of(head)) return message(packing->what, kUnpack);
   // The other kinds begin with letters, as a path may, so they must also contain a zero byte.
   if (head.find('\0') == head.npos && !head.starts_with("NIST_1A\n")) return {};
   if (head.starts_with("PAR1")) return message("a Parquet table", kSave);

@@ -13,6 +13,9 @@
 
 namespace melflow {
 
+/// What programs of Windows write before UTF-8.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 class TextLines {
  public:
   /// A pipe may be named by its descriptor (/dev/stdin, the shell's <(...)). Throws RunError when

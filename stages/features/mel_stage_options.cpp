@@ -214,9 +214,12 @@ std::string MelStageOptions::origin_of(const std::string& option) const {
   original.take_preset();
   const std::string theirs = value_of(original);
   if (theirs == "null" || theirs != value_of(*this)) return {};
-  return fmt::format(
-      " (preset {} sets it{})", preset.preset->name,
-      theirs == value_of({}) ? "" : fmt::format("; write {}: null to unset it", option));
+  return fmt::format(" (preset {} sets it{})", preset.preset->name,
+                     theirs == value_of({})
+                         ? ""
+                         : fmt::format("; write {0}: null to unset it, in Python "
+                                       "node.options[\"{0}\"] = None",
+                                       option));
 }
 
 std::string MelStageOptions::preset_remark() const {

@@ -6,7 +6,7 @@
 
 namespace melflow {
 
-Inflater::Inflater(Format format) : stream_(std::make_unique<z_stream>()) {
+Inflater::Inflater(Format format) : format_(format), stream_(std::make_unique<z_stream>()) {
   if (inflateInit2(stream_.get(), format == Format::gzip ? 16 + MAX_WBITS : -MAX_WBITS) != Z_OK)
     throw std::bad_alloc();
 }
@@ -18,7 +18,11 @@ bool Inflater::take(std::string_view packed, const Out& out) {
   stream_->avail_in = static_cast<uInt>(packed.size());
   std::byte piece[1 << 16];
   do {
-    if (is_whole_ && stream_->avail_in > 0) {  // another member follows
+    // Zeros behind a member pad it, as those of a tape's last block; gzip and Python skip them.
+    while (format_ == Format::gzip && is_whole_ && stream_->avail_in > 0 && *stream_->next_in == 0)
+      ++stream_->next_in, --stream_->avail_in;
+    if (is_whole_ && stream_->avail_in == 0) return true;
+    if (is_whole_) {  // another member follows
       if (inflateReset(stream_.get()) != Z_OK) return false;
       is_whole_ = false;
     }

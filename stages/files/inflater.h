@@ -29,6 +29,7 @@ class Inflater {
   [[nodiscard]] bool is_whole() const { return is_whole_; }
 
  private:
+  Format format_;
   std::unique_ptr<z_stream_s> stream_;
   bool is_whole_ = false;
 };

@@ -14,14 +14,48 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/files/part_file.h"
+#include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/formats/hdf5.h"
+#include "stages/output/formats/stored_json.h"
 #include "stages/output/rows/row_hash.h"
 
 namespace melflow {
+namespace {
+
+// Takes the rule of utterances out of feature settings; "nearest" where they have none.
+std::string take_utterance_rule(StoredJson& stages) {
+  std::string out = "nearest";
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    StoredJson& stage = stages[i];
+    if (stage.value("stage", "") == "utterances") {
+      out = stage.value("rule", out);
+      stages.erase(i--);
+    } else if (stage.contains("inputs")) {
+      for (StoredJson& way : stage["inputs"])
+        if (way.is_array()) out = take_utterance_rule(way);
+    }
+  }
+  return out;
+}
+
+// Refuses an output whose features differ in the rule of its utterances alone, with the cure.
+void check_utterance_rule(const FeatureFile& file, const Value& feature_settings) {
+  StoredJson there = parse_settings_or_null(file.text("feature_settings"));
+  StoredJson here = parse_settings_or_null(to_json(feature_settings));
+  if (!there.is_array() || !here.is_array()) return;
+  const std::string rule = take_utterance_rule(there), own = take_utterance_rule(here);
+  if (rule == own || there != here) return;
+  throw RunError(fmt::format(
+      "{0}: its utterances were cut by the rule {1}, and by this pipeline they are by {2}, which "
+      "gives other samples, so that it cannot be updated; write utterances: {{rule: {1}}} to go on "
+      "as it was made, or rebuild it with overwrite: true",
+      file.path(), excerpt(rule), own));
+}
+
+}  // namespace
 
 std::shared_ptr<EarlierRows> EarlierRows::find(const std::string& path,
-                                               const std::string& feature_fingerprint,
-                                               bool may_change) {
+                                               const Value& feature_settings, bool may_change) {
   PartFile::recover(path, may_change);
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0) {
@@ -39,12 +73,14 @@ std::shared_ptr<EarlierRows> EarlierRows::find(const std::string& path,
                     "cannot be updated. Copy it again, or rebuild it with `melflow run` and "
                     "overwrite: true on its sink",
                     path));
-  if (file.text("feature_fingerprint") != feature_fingerprint)
+  if (file.text("feature_fingerprint") != feature_fingerprint(feature_settings)) {
+    check_utterance_rule(file, feature_settings);
     throw RunError(
         fmt::format("{}: holds other features than this pipeline makes, so it cannot be "
                     "updated; `melflow compare {} PIPELINE` says what differs. Write "
                     "elsewhere, or rebuild it with overwrite: true",
                     path, path));
+  }
   return out;
 }
 

@@ -15,10 +15,9 @@ namespace melflow {
 class EarlierRows final : public RowGiver {
  public:
   /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
-  /// updated because it is incomplete, of an earlier format, or has features with another
-  /// fingerprint; and as PartFile::recover() does, with `may_change`.
-  static std::shared_ptr<EarlierRows> find(const std::string& path,
-                                           const std::string& feature_fingerprint, bool may_change);
+  /// updated because it is incomplete, of an earlier format, or has other features; and as PartFile::recover() does, with `may_change`.
+  static std::shared_ptr<EarlierRows> find(const std::string& path, const Value& feature_settings,
+                                           bool may_change);
 
   [[nodiscard]] const FeatureFile& file() const override { return file_; }
   void copy(std::span<const std::size_t> entries, RowPartFile& to, std::int64_t at) const override;

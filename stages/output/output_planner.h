@@ -20,7 +20,6 @@ struct PlannedOutput {
   const Stage& sink;
   const RowSinkOptions& target;
   const FeatureInfo& info;
-  std::string feature_fingerprint;
   bool is_routed_by_content = false;  ///< by every upstream route
   /// The byte at which rows must begin to be extended in place; -1: they cannot be.
   std::int64_t extensible_at = -1;

@@ -35,13 +35,21 @@ std::string_view without_ending(std::string_view path) {
 std::string safe(std::string_view part, bool is_folder) {
   const bool has_dots_alone = part == "." || part == "..";
   std::string out;
-  for (const char c : part)
-    if (is_letter(c) || is_digit(c) ||
-        std::string_view("_-=+,@").find(c) != std::string_view::npos ||
-        static_cast<unsigned char>(c) >= 0x80 || (c == '.' && is_folder && !has_dots_alone))
-      out += c;
+  for (std::size_t at = 0; at < part.size();) {
+    const std::size_t n = std::max<std::size_t>(utf8_length(part, at), 1);
+    const std::string_view character = part.substr(at, n);
+    const char c = character.front();
+    at += n;
+    const bool is_kept = is_letter(c) || is_digit(c) ||
+                         std::string_view("_-=+,@").find(c) != std::string_view::npos ||
+                         static_cast<unsigned char>(c) >= 0x80 ||
+                         (c == '.' && is_folder && !has_dots_alone);
+    if (is_kept && !is_white_space(character))
+      out += character;
     else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      for (const char byte : character)
+        out += fmt::format("%{:02X}", static_cast<unsigned char>(byte));
+  }
   return out;
 }
 

@@ -157,13 +157,7 @@ std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
 }
 
 PlannedOutput RowSink::planned(RunContext& run) const {
-  return {run,
-          *this,
-          target_,
-          *info_,
-          feature_fingerprint(feature_settings()),
-          is_routed_by_content_,
-          extensible_at()};
+  return {run, *this, target_, *info_, is_routed_by_content_, extensible_at()};
 }
 
 // All outputs have been announced, so that what an interrupted run began with them is known.

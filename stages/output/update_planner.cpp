@@ -390,7 +390,8 @@ std::shared_ptr<EarlierRows> UpdatePlanner::take(const PlannedOutput& output,
                                                  const std::string& path) {
   if (const auto opened = opened_.find(path); opened != opened_.end())
     return opened_.extract(opened).mapped();
-  return EarlierRows::find(path, output.feature_fingerprint, task_of(output.run).plans == nullptr);
+  return EarlierRows::find(path, output.sink.feature_settings(),
+                           task_of(output.run).plans == nullptr);
 }
 
 RowPlan UpdatePlanner::plan(const PlannedOutput& output, const OutputSections& sections) {

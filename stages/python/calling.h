@@ -12,6 +12,7 @@
 #include "stages/items.h"
 #include "stages/python/python_options.h"
 #include "stages/row_type.h"
+#include "stages/sample_scale.h"
 
 namespace melflow {
 
@@ -63,6 +64,7 @@ class Calling : public Kind {
     return out;
   }
   [[nodiscard]] StageResources resources() const override { return caller_.resources(); }
+  void start(RunContext& run) override { caller_.start(run); }
   [[nodiscard]] std::optional<Value> settings() const override { return caller_.settings(); }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     return grown(input);
@@ -108,6 +110,7 @@ class Calling : public Kind {
     if (auto error = too_many(made->values.size(), static_cast<std::size_t>(in.samples.count),
                               options().grows))
       return std::move(*error);
+    warn_of_scale(peak_of(made->values), context);
     const auto values = std::make_shared<const std::vector<float>>(std::move(made->values));
     Many out;
     std::size_t at = 0;
@@ -120,6 +123,12 @@ class Calling : public Kind {
       out.push_back(std::move(waveform));
     }
     return out;
+  }
+
+  static bool warn_of_scale(float peak, const ItemContext& context) {
+    const std::string remark = scale_remark(peak);
+    if (!remark.empty()) context.warn("the function gives " + remark);
+    return !remark.empty();
   }
 
   // Results as the rows of a recording. `taken`: the number of values that the function got.

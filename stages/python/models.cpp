@@ -6,6 +6,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/items.h"
+#include "stages/length.h"
 #include "stages/python/python_options.h"
 
 namespace melflow {
@@ -50,6 +51,7 @@ struct OnnxOptions {
   PythonTakes input = PythonTakes::waveform;
   std::optional<int> columns, frames;
   std::optional<std::string> output;
+  std::optional<Length> hop;
   int at_once = 16, processes = 0;
   std::optional<int> batch;
 
@@ -59,6 +61,10 @@ struct OnnxOptions {
     s.field("columns", columns, "the number of values that the model gives for a row; required")
         .range(1, 1 << 24);
     s.field("output", output, "the output of the model that becomes rows; not set: its first one");
+    s.field("hop", hop,
+            "the time from one row to the next, where rows are put beside others (concat); not "
+            "set: that of the rows that the model gets, if any")
+        .range(1, 1 << 30);
     s.field("frames", frames,
             "cuts the samples or rows into pieces of so many, each of which gives a row; the last "
             "one is padded with zeros; not set: the model gets all of them at once")

@@ -17,6 +17,7 @@ struct PythonBlocksState final : StageState {
   std::unique_ptr<PythonStream> object;
   std::vector<float> rest;  // samples of a block that is not complete
   std::int64_t given = 0;   // samples so far
+  bool is_warned = false;   // of their scale
 };
 
 class PythonBlocks final : public Calling<StreamTransform<Waveform, Waveform, PythonBlocksState>> {
@@ -75,6 +76,7 @@ class PythonBlocks final : public Calling<StreamTransform<Waveform, Waveform, Py
     if (!made) return std::move(made.error());
     const std::size_t count = made->values.size();
     if (auto error = too_many(count, taken + size, options().grows)) return std::move(*error);
+    if (!state.is_warned) state.is_warned = warn_of_scale(peak_of(made->values), context);
     const auto values = std::make_shared<const std::vector<float>>(std::move(made->values));
     out->samples = {values, reinterpret_cast<const std::byte*>(values->data()),
                     static_cast<std::int64_t>(count), SampleType::float32};

@@ -85,6 +85,7 @@ struct PythonCall {
   double timeout_seconds = 0;  ///< of a call in another process; 0: none
   int batch = 0;               ///< the number of arrays in a call; 0: it gets one
   bool has_blocks = false;     ///< recordings come in blocks, each to an object of its own
+  int columns = 0;             ///< of the rows that it gives; 0: not given
 };
 
 /// One recording of a corpus that Python gives.

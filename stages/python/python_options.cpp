@@ -1,12 +1,58 @@
 #include "stages/python/python_options.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/output/training/sample_batch.h"
+#include "stages/run_task.h"
 
 namespace melflow {
+namespace {
+
+constexpr double kPatience = 300;  // [s]
+
+bool are_alike(const PythonAnswer& a, const PythonAnswer& b) {
+  return a.outcome == b.outcome && a.results.shapes == b.results.shapes &&
+         std::equal(a.results.values.begin(), a.results.values.end(), b.results.values.begin(),
+                    b.results.values.end(), [](float x, float y) {
+                      return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+                    });
+}
+
+// A function that only this process knows (@NAME-HASH:here) as it is called in the code.
+std::string shown(const std::string& call) {
+  if (!call.starts_with('@')) return call;
+  const std::string name = call.substr(1, call.find('-') - 1);
+  const std::size_t inner = name.rfind('.');
+  return inner == name.npos ? name : name.substr(inner + 1);
+}
+
+// Two objects that get the same recording, until they give something else.
+class TwinStreams final : public PythonStream {
+ public:
+  TwinStreams(std::unique_ptr<PythonStream> one, std::unique_ptr<PythonStream> other,
+              const std::function<void()>& warn)
+      : one_(std::move(one)), other_(std::move(other)), warn_(warn) {}
+  PythonAnswer call(std::vector<PythonArray> blocks, int sample_rate, bool is_last) override {
+    if (!other_) return one_->call(std::move(blocks), sample_rate, is_last);
+    PythonAnswer out = one_->call(blocks, sample_rate, is_last);
+    if (!are_alike(out, other_->call(std::move(blocks), sample_rate, is_last))) {
+      other_.reset();
+      warn_();
+    }
+    return out;
+  }
+
+ private:
+  std::unique_ptr<PythonStream> one_, other_;
+  const std::function<void()>& warn_;
+};
+
+}  // namespace
 
 void PythonOptions::describe(Schema& s) {
   s.field(
@@ -27,6 +73,10 @@ void PythonOptions::describe(Schema& s) {
   s.field("columns", columns,
           "with gives: rows: the number of columns; not set: that of the rows that it takes")
       .range(1, 1 << 24);
+  s.field("hop", hop,
+          "with gives: rows: the time from one row to the next, where rows are put beside others "
+          "(concat); not set: that of the rows that it takes, if any")
+      .range(1, 1 << 30);
   s.field("grows", grows,
           "the most samples or rows that it gives, all results together, as a multiple of those "
           "that it gets")
@@ -55,7 +105,7 @@ void PythonOptions::describe(Schema& s) {
       .range(1, 1 << 24);
   s.field("timeout", timeout,
           "with processes: how long a call may take [s]; then its recording fails, and its process "
-          "is replaced")
+          "is replaced; 0: as long as it likes; not set: 300")
       .range(0, 1e6)
       .tuning();
   s.field("deterministic", deterministic,
@@ -75,17 +125,65 @@ void PythonCaller::open(PlanCheck& check) {
     check.error("batch",
                 "and frames are both given: pieces of a recording are a batch already (at_once); "
                 "remove one");
+  if (options_.timeout.value_or(kPatience) != kPatience && options_.processes == 0)
+    check.note("timeout",
+               "has no effect without processes: a call in a thread of this process cannot be "
+               "ended; set processes, or remove it");
   const char* gives = "waveform";
   for (const auto& [name, value] : EnumNames<PythonGives>::values)
     if (value == options_.gives) gives = name;
   if (python_host() == nullptr) throw NeedsPython{options_.call};
   try {
     function_ = python_host()->open({options_.call, to_json(options_.arguments.map), gives,
-                                     options_.processes, options_.timeout,
-                                     options_.batch.value_or(0), options_.blocks.has_value()});
+                                     options_.processes, options_.timeout.value_or(kPatience),
+                                     options_.batch.value_or(0), options_.blocks.has_value(),
+                                     options_.columns.value_or(0)});
   } catch (const RunError& e) {
-    check.error("call", e.what());
+    const bool is_model = options_.call.starts_with(kModels);
+    check.error(is_model ? "model" : "call", e.what());
   }
+}
+
+void PythonCaller::set_hop(FeatureInfo& info, PlanCheck& check) const {
+  if (!options_.hop) return;
+  if (info.sample_rate <= 0)
+    return check.error("hop",
+                       "needs the rate of the samples; put a resample node before the function");
+  const std::int64_t hop = options_.hop->at(info.sample_rate);
+  if (hop < 1) return check.error("hop", "is less than one sample");
+  info.hop = static_cast<int>(std::min<std::int64_t>(hop, 1 << 30));
+  info.frames_of = nullptr;
+}
+
+void PythonCaller::start(RunContext& run) {
+  const auto& delivery = task_of(run).delivery;
+  calls_twice_ = delivery != nullptr && options_.deterministic;
+  if (!calls_twice_) return;
+  warn_of_other_results_ = [call = shown(options_.call), queue = delivery->queue, warn = run.warn] {
+    const std::string text = fmt::format(
+        "{}: gave something else when it was called again with the same recording, so that "
+        "batches after a restart may be others. Seed what is random by the samples "
+        "(np.random.default_rng(zlib.crc32(samples))), or write deterministic: false for this node",
+        call);
+    queue->warn(text);
+    if (warn) warn(text);
+  };
+}
+
+std::vector<PythonAnswer> PythonCaller::call(std::vector<PythonArray> arrays,
+                                             int sample_rate) const {
+  if (!calls_twice_.exchange(false)) return function_->call(std::move(arrays), sample_rate);
+  std::vector<PythonAnswer> out = function_->call(arrays, sample_rate);
+  const std::vector<PythonAnswer> again = function_->call(std::move(arrays), sample_rate);
+  if (!std::equal(out.begin(), out.end(), again.begin(), again.end(), are_alike))
+    warn_of_other_results_();
+  return out;
+}
+
+std::unique_ptr<PythonStream> PythonCaller::open_stream() const {
+  if (!calls_twice_.exchange(false)) return function_->open_stream();
+  return std::make_unique<TwinStreams>(function_->open_stream(), function_->open_stream(),
+                                       warn_of_other_results_);
 }
 
 Value PythonCaller::settings() const {

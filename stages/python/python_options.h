@@ -1,12 +1,15 @@
 // The options of the stages that call a function of Python, and what they do with its answer.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "pipeline/options/schema.h"
+#include "pipeline/stage/run_context.h"
 #include "pipeline/stage/stage_kinds.h"
+#include "stages/length.h"
 #include "stages/python/python_functions.h"
 
 namespace melflow {
@@ -49,12 +52,13 @@ struct PythonOptions {
   PythonTakes takes = PythonTakes::waveform;
   PythonGives gives = PythonGives::waveform;
   std::optional<int> columns;
+  std::optional<Length> hop;
   double grows = 1;
   Bytes block{std::uint64_t{16} << 20};
   int processes = 0;
   std::optional<int> batch;
-  std::optional<int> blocks;  // [samples]
-  double timeout = 300;
+  std::optional<int> blocks;      // [samples]
+  std::optional<double> timeout;  // [s] not set: kPatience
   bool deterministic = true;
 
   void describe(Schema& s);
@@ -65,10 +69,12 @@ struct PythonOptions {
 Result<PythonResults> results_of(PythonAnswer answer, const ItemContext& context,
                                  std::size_t part = 0);
 
-/// The function of the stage onnx.
+/// What the functions of the stages onnx and vad begin with, and that of onnx.
+inline constexpr const char* kModels = "melflow.models:";
 inline constexpr const char* kOnnxFunction = "melflow.models:Onnx";
 
-/// A function that a stage calls: opened by plan(), called by process().
+/// A function that a stage calls: opened by plan(), called by process(). In a pass of a training
+/// program its first call is made twice, with a warning about the run where the results differ.
 class PythonCaller {
  public:
   explicit PythonCaller(PythonOptions options) : options_(std::move(options)) {}
@@ -76,17 +82,16 @@ class PythonCaller {
   [[nodiscard]] const PythonOptions& options() const { return options_; }
   /// Imports the function; an error in `check` where that is not possible.
   void open(PlanCheck& check);
+  /// Takes the option hop for rows of samples with a known rate.
+  void set_hop(FeatureInfo& info, PlanCheck& check) const;
   /// All options that count, and the hash of the code.
   [[nodiscard]] Value settings() const;
   [[nodiscard]] StageResources resources() const;
+  void start(RunContext& run);
   /// Calls the function for each of these arrays.
   [[nodiscard]] std::vector<PythonAnswer> call(std::vector<PythonArray> arrays,
-                                               int sample_rate) const {
-    return function_->call(std::move(arrays), sample_rate);
-  }
-  [[nodiscard]] std::unique_ptr<PythonStream> open_stream() const {
-    return function_->open_stream();
-  }
+                                               int sample_rate) const;
+  [[nodiscard]] std::unique_ptr<PythonStream> open_stream() const;
   /// `lock`: how often Python's lock was held; `calls`: what those in other processes or batches
   /// took.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
@@ -94,6 +99,8 @@ class PythonCaller {
  private:
   PythonOptions options_;
   std::shared_ptr<const PythonFunction> function_;
+  mutable std::atomic<bool> calls_twice_ = false;
+  std::function<void()> warn_of_other_results_;
 };
 
 }  // namespace melflow

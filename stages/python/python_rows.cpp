@@ -27,6 +27,7 @@ class PythonFeatures final : public Calling<Transform<Waveform, MelBatch>> {
     info->columns = options().columns.value_or(1);
     info->sample_rate = static_cast<int>(given.get_or(property::kSampleRate, 0));
     *info->computed_by = {"python", "any", true};
+    caller_.set_hop(*info, check);
     info_ = info;
     Properties out = given;
     out.set(property::kFeatures, info_);
@@ -84,6 +85,7 @@ class PythonRows final : public Calling<Transform<MelBatch, MelBatch>> {
       out->energy_column = -1;
     }
     out->is_full_scale = false;
+    caller_.set_hop(*out, check);
     out_ = out;
     Properties properties = given;
     properties.set(property::kFeatures, out_);

@@ -33,7 +33,7 @@ memory: {{host: 64MiB}}
 graph:
   files: {{stage: file_list, root: {root}, {files}}}
   read: {{stage: disk_read, from: files}}
-  {before}decode: {{stage: decode, from: {of}}}
+  {before}decode: {{stage: decode, from: {of}, truncated: keep}}
   {behind}segment: {{stage: segment, from: {last}{segment}}}
   mel: {{stage: mel, from: segment, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20}}
   write: {{stage: {sink}, from: {rows}, path: {path}{write}}}

@@ -134,6 +134,43 @@ TEST_CASE("verify: rows are recomputed, and are the same or not") {
   }
 }
 
+TEST_CASE("verify: utterances are recomputed, all of a recording or some") {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "data");
+  for (unsigned i = 0; i < 3; ++i)
+    test::write_wav(folder / fmt::format("data/{}.wav", i), 16000, 8000, i);
+  for (const auto& [unit, second] : {std::pair("seconds", 1), {"samples", 8000}}) {
+    CAPTURE(unit);
+    std::string list = "path,start,end,split\n";
+    for (int i = 0; i < 3; ++i)
+      list += fmt::format("{0}.wav,0,{1},train\n{0}.wav,{1},{2},{3}\n", i, second, 2 * second,
+                          i == 1 ? "val" : "train");
+    test::write_text(folder / "list.csv", list);
+    test::write_text(
+        folder / "p.yaml",
+        test::nodes_to_mel(
+            fmt::format(
+                "root: data, manifest: list.csv, splits: manifest, utterances: {{unit: {}}}", unit),
+            "sample_rate: 8000, n_mels: 20, n_fft: 256, hop: 80") +
+            "  write: {from: mel, stage: hdf5_write, path: o.h5, overwrite: true}\n");
+    exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
+    const Ended all = exits(0, melflow_in(folder, {"verify", "o.h5", "--recompute", "100%"}));
+    CHECK(has(all.out, "those of 6 files are the same"));
+    for (const char* some : {"1", "2", "3", "4"}) {
+      CAPTURE(some);
+      const Ended ended =
+          exits(0, melflow_in(folder, {"verify", "o.h5", "--recompute", some, "--json"}));
+      CHECK(std::to_string(Json::parse(ended.out)["recomputed"]["same"].get<int>()) == some);
+    }
+    const auto time = std::filesystem::last_write_time(folder / "data/1.wav");
+    test::write_wav(folder / "data/1.wav", 16000, 8000, 77);
+    std::filesystem::last_write_time(folder / "data/1.wav", time);
+    CHECK(has(exits(1, melflow_in(folder, {"verify", "o.h5", "--recompute", "100%"})).out,
+              "those of 4 files are the same, bit for bit; those of 2 files are not:"));
+    test::write_wav(folder / "data/1.wav", 16000, 8000, 1);
+  }
+}
+
 TEST_CASE("verify: what cannot be recomputed is said") {
   const TempFolder folder;
   make_output(folder, "hdf5_write, path: o.h5");

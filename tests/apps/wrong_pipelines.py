@@ -208,6 +208,8 @@ EDITS = [
     ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, length: 3}"),
     # Values of other libraries
     ("    log: db", "    log: db\n    window: hanning"),
+    ("    log: db", "    log: ln\n    log_zero_guard_value: tiny"),
+    ("    log: db", "    log: ln\n    log_offset: tiny"),
     ("    log: db", "    log: db\n    normalize: true"),
     ("    path: out.h5", "    path: out.h5\n    compression: gzip"),
     ("    path: out.h5", "    path: features.npy"),

@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return n;
   };
   static_cast<void>(why_not_sound(read));
-  static_cast<void>(cut_off_remark(read, size));
+  static_cast<void>(cut_off(read, size));
   static_cast<void>(is_header_unfinished(read, size));
   if (const auto plain = plain_samples(read, size))
     if (plain->count < 0 || plain->offset + 2 * static_cast<std::uint64_t>(plain->count) > size)

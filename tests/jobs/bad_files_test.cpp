@@ -32,8 +32,9 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
   folder.write("mixed/a2_text.wav", "Once upon a time there was no sound at all.");
   folder.write("mixed/b1_header_only.wav", wav.substr(0, 44));
   folder.write("mixed/b2_cut_in_header.wav", wav.substr(0, 20));
-  folder.write("mixed/c1_cut.wav", wav.substr(0, wav.size() / 2));
-  folder.write("mixed/c2_cut.flac", flac.substr(0, flac.size() / 2));
+  folder.write("mixed/c1_cut.wav", wav.substr(0, wav.size() * 19 / 20));
+  folder.write("mixed/c2_cut.flac", flac.substr(0, flac.size() * 19 / 20));
+  folder.write("mixed/c3_half.wav", wav.substr(0, wav.size() / 2));
   std::string lying = wav;
   set_wav_sizes(lying, 0x7FFFFFFF, 0x7FFFFFDB);
   folder.write("mixed/d1_lying.wav", lying);
@@ -82,6 +83,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
         {"b2_cut_in_header.wav", "failed: decode: begins like WAV but cannot be decoded"},
         {"c1_cut.wav", "ok: decode: short: the header promises"},
         {"c2_cut.flac", "ok: decode: "},
+        {"c3_half.wav", "failed: decode: short: the header promises"},
         {"d1_lying.wav", "ok: decode: short: the header promises"},
         {"d2_noise.mp3", "failed: decode: "},
         {"e1_folder.wav", "skipped: read: is a folder"},

@@ -93,9 +93,9 @@ Taken run(const TempFolder& folder, const Options& o) {
   consumer.join();
   for (const Remark& r : runner.remarks())
     out.remarks.push_back(fmt::format("{}: {}", r.name, r.entry.reason));
+  out.said = queue->take_warnings();
   for (const SampleBatch& b : kept) {
     out.sizes.push_back(b.files.size());
-    if (!b.remark.empty()) out.said.push_back(b.remark);
     const std::size_t begin = out.samples.size();
     for (std::size_t i = 0; i < b.files.size(); ++i) {
       const std::size_t listed = source->manifest().listed(static_cast<std::size_t>(b.files[i]));

@@ -18,7 +18,7 @@ void make_corpus(const TempFolder& folder) {
       folder, {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"},
       {.seed = 11, .count = 25, .longest = 30'000, .long_ones = {11, 12}, .long_frames = 250'000});
   write_wav(folder.file("clips/3/whole.wav"), 9000);
-  copy_truncated(folder / "clips/3/whole.wav", folder / "clips/3/cut.wav", -4000);
+  copy_truncated(folder / "clips/3/whole.wav", folder / "clips/3/cut.wav", -1500);
 }
 
 std::string with_feed(const std::string& yaml, const std::string& feed) {
@@ -166,6 +166,12 @@ TEST_CASE("feed: preload that does not fit is refused, or streams the rest") {
   CHECK_MESSAGE(refused.job.error.find("does not fit into memory") != std::string::npos,
                 refused.job.error);
   CHECK(refused.job.error.find("preload_overflow: stream") != std::string::npos);
+  // Headers say it before anything is decoded.
+  CHECK_MESSAGE(
+      refused.job.error.find("by the headers of 30 of 30 files all of them take 29 MiB") !=
+          std::string::npos,
+      refused.job.error);
+  CHECK(refused.job.stage("read").bytes_out == 0);
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
 
   const Ran partly = run_feed(folder, "feed: preload, preload_overflow: stream", tight);
@@ -173,8 +179,42 @@ TEST_CASE("feed: preload that does not fit is refused, or streams the rest") {
   const std::size_t kept = number(partly.job, "preloaded_files");
   CHECK(kept > 0);
   CHECK(kept < 30);
+  CHECK(number(partly.job, "expected_bytes") == 30'000'000);
   CHECK(partly.job.stage("read").bytes_out > 0);
   CHECK(partly.job.report.memory_peak <= partly.job.report.memory_budget);
+}
+
+TEST_CASE("feed: what is before mel finds the cache that the same before discard has filled") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 5; ++i)
+    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 20'000, 16000, i + 1);
+  const auto run = [&](const std::string& before, const std::string& rest, const char* cache) {
+    const JobResult job = completed(run_job(
+        fmt::format(
+            "version: 1\ngraph:\n"
+            "  files: {{stage: file_list, root: \"${{DATA}}\", feed: cache, cache_path: {}}}\n"
+            "  read: {{stage: disk_read, from: files}}\n{}{}",
+            folder / cache, before, rest),
+        in_out(folder / "clips", folder / "out.h5")));
+    CHECK(job.report.counts.ok == 5);
+    return number(job, "from_cache");
+  };
+  const std::string mel =
+      "  mel: {stage: mel, from: last, sample_rate: 16000, n_fft: 400, n_mels: 20}\n"
+      "  write: {stage: hdf5_write, from: mel, path: \"${OUT}\", overwrite: true}\n";
+  const std::pair<const char*, std::string> rows[] = {
+      {"fit", "  last: {stage: decode, from: read, fit: 500ms}\n"},
+      {"trim",
+       "  decode: {stage: decode, from: read}\n"
+       "  last: {stage: trim_silence, from: decode, threshold: -60dB, frame: 25ms, hop: 10ms}\n"}};
+  for (const auto& [cache, before] : rows) {
+    CAPTURE(cache);
+    CHECK(run(before, "  end: {stage: discard, from: last}\n", cache) == 0);
+    CHECK(run(before, mel, cache) == 5);
+    CHECK(run(before, "  end: {stage: discard, from: last}\n", cache) == 5);
+  }
+  // Others are decoded again.
+  CHECK(run("  last: {stage: decode, from: read, fit: 501ms}\n", mel, "fit") == 0);
 }
 
 TEST_CASE("feed: a stop while audio is loaded ends the run") {

@@ -27,7 +27,8 @@ void make_corpus(const TempFolder& folder) {
   const auto size = read_bytes(good).size();
   damage(good, folder.file("clips/b_damaged.flac"), size / 2);
   damage(good, folder.file("clips/b_damaged_at_the_end.flac"), size - 100);
-  copy_truncated(good, folder.file("clips/b_short.flac"), static_cast<std::int64_t>(size / 3));
+  copy_truncated(good, folder.file("clips/b_short.flac"),
+                 static_cast<std::int64_t>(size * 19 / 20));
   for (unsigned i = 0; i < 30; ++i)
     write_wav(folder.file("clips/c" + std::to_string(i) + ".wav"), 9000 + 100 * i, 16000, i);
 }

@@ -434,4 +434,36 @@ TEST_CASE("results: a recording in which nothing is marked is skipped") {
   CHECK(FeatureFile(folder / "out.h5").files()[0].results.empty());
 }
 
+TEST_CASE("results: stretches are found at any rate, also behind speed") {
+  const TempFolder folder;
+  std::vector<int> rates{8000, 48000, 88200, 96000, 192000, 384000, 500000};
+  for (const int rate : rates) {
+    std::vector<float> signal(static_cast<std::size_t>(rate));
+    for (std::size_t i = 0; i < signal.size(); ++i)  // a second, silent in its middle half
+      if (i < signal.size() / 4 || i >= signal.size() / 4 * 3)
+        signal[i] = 0.5F * std::sin(1000.0F * 6.2832F * static_cast<float>(i) / rate);
+    write_audio(folder.file(fmt::format("clips/{}.wav", rate)), audio_kind("wav s16"), rate,
+                signal);
+  }
+  const std::string sound =
+      "  sound: {stage: mark_sound, from: SOURCE, frame: 25ms, hop: 10ms, keep: 50ms, silence: "
+      "100ms}\n"
+      "  parts: {stage: segments_by, from: sound}\n"
+      "  resample: {stage: resample, from: parts, rate: 16000}\n";
+  const auto behind = [&sound](const std::string& source) {
+    return std::string(sound).replace(sound.find("SOURCE"), 6, source);
+  };
+  const JobResult plain = run_job(pipeline({}, "", behind("decode"), "resample"),
+                                  in_out(folder / "clips", folder / "a.h5"));
+  check_ok(plain);
+  for (const auto& entry : FeatureFile(folder / "a.h5").files()) CHECK(entry.results.size() == 2);
+  const JobResult fast = run_job(
+      pipeline({}, "  takes: {stage: repeat, from: read, times: 3}\n",
+               "  speed: {stage: speed, from: decode, factors: [0.9, 1, 1.25]}\n" + behind("speed"),
+               "resample"),
+      in_out(folder / "clips", folder / "b.h5"));
+  check_ok(fast);
+  for (const auto& entry : FeatureFile(folder / "b.h5").files()) CHECK(entry.results.size() == 6);
+}
+
 }  // namespace results_test

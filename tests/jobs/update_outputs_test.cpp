@@ -25,7 +25,7 @@ class Corpus {
     for (int i = 0; i < 8; ++i) clip(fmt::format("{}.wav", 2 * i), i);
     folder_.write("clips/broken.wav", "no sound");
     write_wav(folder_.file("scratch.wav"), 3000, 8000, 9);
-    copy_truncated(folder_ / "scratch.wav", folder_ / "clips/cut.wav", 4044);
+    copy_truncated(folder_ / "scratch.wav", folder_ / "clips/cut.wav", 5544);
   }
   void clip(const std::string& name, int seed) const {
     write_wav(folder_.file("clips/" + name), 5000 + 600 * (seed % 5), 8000, unsigned(seed) + 1);

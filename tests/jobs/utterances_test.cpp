@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "config/load.h"
 #include "pipeline/base/problem.h"
 #include "stages/output/formats/feature_file.h"
 #include "tests/support/audio_files.h"
@@ -355,7 +356,8 @@ TEST_CASE("utterances: of a recording that breaks off, those before the break ar
     CHECK(job.remarks.size() == utterances.size() - ok.size());
   }
   // Where a truncated recording is accepted, the last utterance has the warning.
-  const JobResult job = corpus.run({.block = "64KiB"}, "u.csv", "u.h5");
+  const JobResult job =
+      corpus.run({.block = "64KiB", .decode = ", truncated: keep"}, "u.csv", "u.h5");
   REQUIRE(job.complete());
   const auto remarks = job.remarks_by_name();
   CHECK(job.report.counts.ok >= 11);
@@ -525,6 +527,167 @@ TEST_CASE("utterances: stores of audio keep recordings") {
       REQUIRE(job.complete());
       CHECK(rows_by_name(corpus.path("u.h5")) == expected);
     }
+}
+
+TEST_CASE("utterances: a list of Kaldi's is cut as by extract-segments") {
+  Corpus corpus;
+  write_audio(corpus.folder().file("data/st.wav"), audio_kind("wav s16 stereo"), kRate,
+              test_signal(2 * kRate, 2));
+  corpus.folder().write("data/k/wav.scp", "r short.wav\nst st.wav\n");
+  corpus.folder().write("data/k/segments",
+                        "u1 r 0.57 1.14\nu2 r 2 2.1\nu3 r 2 2.1001\nu4 r 5.7 6.4\nu5 r 5.7 6.5\n"
+                        "u6 r 5.95 6.2\nu7 st 0 1\nu8 st 0 1 1\nu9 r 7 8\n");
+  const JobResult job = corpus.run({.list = "utterances: {}"}, "k", "k.h5");
+  INFO(job.text());
+  REQUIRE(job.complete());
+  const std::string node = "files.utterances: ";
+  const std::map<std::string, std::string> expected{
+      {"short.wav#t=2,2.1",
+       "skipped: " + node +
+           "is 0.100 s long, and by the rule of Kaldi an utterance has more than "
+           "0.1 s"},
+      {"short.wav#t=5.7,6.4",
+       "ok: " + node + "ends 0.400 s after the end of its recording: has the rest only"},
+      {"short.wav#t=5.7,6.5",
+       "failed: " + node +
+           "ends 0.500 s after the end of its recording; by the rule of Kaldi it "
+           "may be less than 0.5 s"},
+      {"short.wav#t=5.95,6.2",
+       "skipped: " + node +
+           "is 0.050 s long, and by the rule of Kaldi an utterance has more than "
+           "0.1 s"},
+      {"short.wav#t=7,8",
+       "failed: " + node + "begins at 7.000 s, but the recording is only 6.000 s long"},
+      {"st.wav#t=0,1",
+       "failed: " + node +
+           "its recording has 2 channels, and Kaldi takes segments of one: write "
+           "the channel (0, 1, ...) as the fifth word of a line of segments, or "
+           "downmix in decode, or utterances: {rule: nearest} for the mean of all"}};
+  CHECK(job.remarks_by_name() == expected);
+  CHECK(job.report.counts.ok == 4);
+  // 0.57 s is sample 9119.999...
+  corpus.folder().write("data/samples.csv", "path,start,end\nshort.wav,9119,18239\n");
+  REQUIRE(corpus.run({.list = "utterances: {unit: samples}"}, "samples.csv", "s.h5").complete());
+  CHECK(rows_by_name(corpus.path("k.h5")).at("short.wav#t=0.57,1.14") ==
+        rows_by_name(corpus.path("s.h5")).at("short.wav#samples=9119,18239"));
+  // A channel is chosen by downmix, too.
+  const JobResult left =
+      corpus.run({.list = "utterances: {}", .decode = ", downmix: left"}, "k", "l.h5");
+  CHECK(left.remarks_by_name().count("st.wav#t=0,1") == 0);
+}
+
+TEST_CASE("utterances: the rule is recorded, and an update does not mix two of them") {
+  Corpus corpus;
+  corpus.folder().write("data/k/wav.scp", "r short.wav\n");
+  corpus.folder().write("data/k/segments", "u1 r 0.57 1.14\n");
+  const Knobs nearest{.list = "utterances: {rule: nearest}"}, by_list{.list = "utterances: {}"};
+  REQUIRE(corpus.run(nearest, "k", "n.h5").complete());
+  REQUIRE(corpus.run(by_list, "k", "k.h5").complete());
+  const auto settings = [&](const std::string& name) {
+    return FeatureFile(corpus.path(name)).text("feature_settings");
+  };
+  // Outputs of versions without rules have the fingerprint of `nearest`.
+  CHECK(settings("n.h5").find("utterances") == std::string::npos);
+  CHECK(settings("k.h5").find(R"({"stage": "utterances", "rule": "kaldi"})") != std::string::npos);
+  CHECK(FeatureFile(corpus.path("k.h5")).text("config").find(R"("rule": "kaldi")") !=
+        std::string::npos);
+  corpus.folder().write("data/k/segments", "u1 r 0.57 1.14\nu2 r 2 3\n");
+  CHECK(
+      corpus.run(by_list, "k", "n.h5", Update::append).error ==
+      corpus.path("n.h5") +
+          ": its utterances were cut by the rule nearest, and by this pipeline they are by kaldi, "
+          "which gives other samples, so that it cannot be updated; write utterances: {rule: "
+          "nearest} to go on as it was made, or rebuild it with overwrite: true");
+  CHECK(corpus.run(nearest, "k", "k.h5", Update::append).error.find("{rule: kaldi} to go on") !=
+        std::string::npos);
+  CHECK(corpus.run(nearest, "k", "n.h5", Update::append).complete());
+  CHECK(corpus.run(by_list, "k", "k.h5", Update::append).complete());
+}
+
+TEST_CASE("utterances: a stored configuration without a rule is of a version that had none") {
+  Corpus corpus;
+  corpus.folder().write("data/k/wav.scp", "r short.wav\n");
+  const auto rule_of = [&](const std::string& options, bool is_stored) {
+    LoadOptions load = in_out(corpus.path("data"), corpus.path("u.h5"));
+    if (is_stored) load.trust = Trust::in_stored(false);
+    const Knobs knobs{.list = "utterances: " + options};
+    const std::string config =
+        to_json(load_plan_text(pipeline(knobs, "k", "decode"), "t.yaml", load).settings.config);
+    const std::string key = R"("rule": ")";
+    const std::size_t at = config.find(key) + key.size();
+    return config.substr(at, config.find('"', at) - at);
+  };
+  CHECK(rule_of("{}", false) == "kaldi");
+  CHECK(rule_of("{}", true) == "nearest");
+  CHECK(rule_of("{rule: lhotse}", true) == "lhotse");
+  CHECK(rule_of("{unit: samples}", false) == "nearest");
+}
+
+TEST_CASE("utterances: lists of several kinds need a rule") {
+  Corpus corpus;
+  corpus.folder().write("data/k/wav.scp", "r short.wav\n");
+  corpus.list("u.csv", {{"short.wav", 1, 2, ""}});
+  const std::string lists =
+      "manifest: {train: \"${DATA}/k\", test: \"${DATA}/u.csv\"}, utterances: ";
+  const auto run = [&](const std::string& options) {
+    std::string yaml = pipeline({.list = "exclude: []"}, "u.csv", "decode");
+    const std::string list = "manifest: \"${DATA}/u.csv\", exclude: []";
+    yaml.replace(yaml.find(list), list.size(), lists + options);
+    return run_job(yaml, in_out(corpus.path("data"), corpus.path("u.h5")));
+  };
+  CHECK_THROWS_WITH_AS(static_cast<void>(run("{}")),
+                       doctest::Contains("the lists are of several kinds"), ConfigError);
+  CHECK(run("{rule: nearest}").complete());
+}
+
+TEST_CASE("utterances: Lhotse's start and duration are rounded, each by itself") {
+  Corpus corpus;
+  const std::string recording =
+      R"({"id": "r", "sources": [{"type": "file", "channels": [0], "source": "short.wav"}], )"
+      R"("sampling_rate": 16000, "num_samples": 96000, "duration": 6.0, "channel_ids": [0]})";
+  const auto cut = [&](const char* id, double start, double duration) {
+    return fmt::format(R"({{"id": "{}", "start": {}, "duration": {}, "channel": 0, "custom": )"
+                       R"({{"snr": NaN}}, "supervisions": [], "recording": {}, "type": "MonoCut"}})"
+                       "\n",
+                       id, start, duration, recording);
+  };
+  // 1.00003125 s are 16000.5 samples, and so are 1.0000625 s 16001.
+  corpus.folder().write("data/cuts.jsonl", cut("a", 1.00003125, 1.00003125));
+  corpus.folder().write("data/samples.csv", "path,start,end\nshort.wav,16001,32002\n");
+  REQUIRE(corpus.run({.list = "utterances: {}"}, "cuts.jsonl", "c.h5").complete());
+  REQUIRE(corpus.run({.list = "utterances: {unit: samples}"}, "samples.csv", "s.h5").complete());
+  CHECK(rows_by_name(corpus.path("c.h5")).begin()->second ==
+        rows_by_name(corpus.path("s.h5")).begin()->second);
+}
+
+TEST_CASE("utterances: a recording of another length than its list of Lhotse's says is told") {
+  Corpus corpus;
+  const auto recording = [](double duration) {
+    return fmt::format(
+        R"({{"id": "r", "sources": [{{"type": "file", "channels": [0], "source": "short.wav"}}], )"
+        R"("sampling_rate": 16000, "num_samples": 96000, "duration": {}, "channel_ids": [0]}})",
+        duration);
+  };
+  const auto remarks = [&](const std::string& line, const std::string& list) {
+    corpus.folder().write("data/l.jsonl", line + "\n");
+    const JobResult job = corpus.run({.list = list}, "l.jsonl", "l.h5");
+    REQUIRE(job.complete());
+    return job.remarks_by_name();
+  };
+  const auto cut = [&](double duration, double of) {
+    return fmt::format(R"({{"id": "c", "start": 0, "duration": {}, "channel": 0, )"
+                       R"("supervisions": [], "recording": {}, "type": "MonoCut"}})",
+                       duration, recording(of));
+  };
+  const std::string is =
+      "ok: decode: its list says that it is 8.000 s long, and it is 6.000 s: "
+      "another version of the file?";
+  using Remarks = std::map<std::string, std::string>;
+  CHECK(remarks(recording(8), "exclude: []") == Remarks{{"short.wav", is}});
+  CHECK(remarks(cut(8, 8), "utterances: {}") == Remarks{{"short.wav#t=0", is}});
+  CHECK(remarks(cut(3, 8), "utterances: {}") == Remarks{{"short.wav#t=0,3", is}});
+  CHECK(remarks(recording(4), "exclude: []").size() == 1);
+  CHECK(remarks(recording(6.024), "exclude: []").empty());  // Lhotse's tolerance
 }
 
 TEST_CASE("utterances: a manifest that makes no sense is refused with its line") {

@@ -1,7 +1,9 @@
 // The whole plan is checked before anything starts, and every problem has its position.
 #include "pipeline/plan/graph_builder.h"
+#include "pipeline/plan/plan_checks.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 #include <utility>
@@ -233,6 +235,22 @@ TEST_CASE("builder: more memory than the machine has is a warning") {
   REQUIRE(more.size() == 1);
   CHECK(more.front().message.starts_with(
       "memory.host: 1073741824.0 GiB is more than this machine has ("));
+}
+
+TEST_CASE("builder: more memory than a control group allows is a warning that says what fits") {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const MemoryLimit machine{1024 * kMiB, ""}, group{1024 * kMiB, "/sys/fs/cgroup/memory.max"};
+  CHECK(memory_remark(1024 * kMiB, machine) == "");
+  CHECK(memory_remark(1025 * kMiB, machine) ==
+        "memory.host: 1.0 GiB is more than this machine has (1.0 GiB)");
+  CHECK(memory_remark(1025 * kMiB, {}) == "");
+  CHECK(memory_remark(960 * kMiB, group) == "");
+  CHECK(memory_remark(1024 * kMiB, group) ==
+        "memory.host: 1GiB and up to 64MiB for the program itself are more than its control group, "
+        "as of a container or a job, allows (1024MiB, /sys/fs/cgroup/memory.max), so that the "
+        "system may end it; 960MiB fit");
+  CHECK(memory_remark(64 * kMiB, {50 * kMiB, "/x"})
+            .ends_with("(50MiB, /x), so that the system may end it"));
 }
 
 TEST_CASE("builder: every kind of problem has its message and its place") {

@@ -48,7 +48,8 @@ class ArgumentsTest(corpus.CorpusTest):
         numbers = ["batch_size", "max_rows", "bucket", "seed", "prefetch", "workers"]
         self.check_all(make, dict.fromkeys(numbers, "whole") | dict.fromkeys(["vars", "sets"], "dict") |
                        dict(drop_last="flag", shuffle_recordings="flag", split="text", dtype="text"), True)
-        self.check_all(make, dict(rank="whole", world_size="whole"), False)
+        self.check_all(make, dict(world_size="whole"), False)
+        self.check_all(make, dict(rank="whole"), True)
         for name, value in ((n, v) for n in numbers + ["rank"] for v in (-1, 2**70)):
             self.check(lambda v, name=name: make(**{name: v}), name, value)
         for name, value, allowed in (("batch_size", 2**20 + 1, "allowed: 1 to 1048576"), ("world_size", 2**62, "or less"),
@@ -68,8 +69,8 @@ class ArgumentsTest(corpus.CorpusTest):
         for name, rows in self.rows.items():
             with self.subTest(name):
                 self.check_all(rows.batches, dict.fromkeys(
-                    ["batch_size", "max_rows", "bucket", "seed", "prefetch", "rank", "world_size"], "whole"), False)
-                self.check_all(rows.batches, dict(workers="whole", recordings="flag", split="text", where="dict"), True)
+                    ["batch_size", "max_rows", "bucket", "seed", "prefetch", "world_size"], "whole"), False)
+                self.check_all(rows.batches, dict(workers="whole", rank="whole", recordings="flag", split="text", where="dict"), True)
                 self.check_all(rows.batches, dict(shuffle="flag", drop_last="flag"), False)
                 for argument in ("batch_size", "world_size", "seed", "workers", "rank"):
                     for value in (-1, 2**62 if argument != "seed" else 2**64):

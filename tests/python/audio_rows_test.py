@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
 import warnings
 import wave
@@ -423,6 +424,19 @@ class AudioRowsTest(unittest.TestCase):
             next(iter(loader))  # once
             next(iter(scanned(path).batches(8, seed=5)))
             next(iter(scanned(path, store=0).batches(8, shuffle=False)))
+
+    def test_an_epoch_that_memory_makes_slow_is_said_before_it_begins(self):
+        rows = melflow.open(self.pipeline(segment=", length: 2000"), store="64MiB")
+        self.assertGreater(rows._reader.storable_bytes, 0)
+        self.assertLessEqual(rows._reader.storable_bytes, 64 << 20)
+        batches = rows.batches(8)
+        for able, is_short in ((0, True), (64 << 20, False)):
+            batches.rows = types.SimpleNamespace(_reader=types.SimpleNamespace(row_bytes=rows._reader.row_bytes, storable_bytes=able),
+                                                 _kept_rows=rows._kept_rows)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                batches._warn_if_short()
+            self.assertEqual([str(w.message)[:28] for w in said], ["this epoch will be slow: sto"] if is_short else [])
 
     def test_what_takes_long_shows_a_bar_on_a_terminal(self):
         path = self.pipeline()

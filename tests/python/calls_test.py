@@ -13,6 +13,9 @@ import textwrap
 import threading
 import time
 import unittest
+import warnings
+import wave
+import zlib
 
 import h5py
 import melflow
@@ -329,6 +332,40 @@ class CallsTest(CallsCase):
                 node(decoded).discard()
                 g.validate()
 
+    def test_rows_beside_those_of_mel(self):
+        def levels(samples):  # a row for each 10 ms
+            return np.abs(samples[:len(samples) // 80 * 80]).reshape(-1, 80).mean(1, keepdims=True)
+
+        def both(**options):
+            g = melflow.Graph(memory={"host": "1GiB"})
+            wave = g.file_list(root=self.root, include=["ant/*.wav"]).disk_read().decode(truncated="fail").resample(rate=8000)
+            mel = wave.mel(n_fft=80, hop=80, n_mels=4, center=False)
+            return g.concat([mel, wave.map(levels, gives="rows", columns=1, **options)])
+
+        with self.assertRaisesRegex(melflow.ConfigError, "concat.from: frames of mel start every 10 ms, those of python every 0 ms; give them the same hop"):
+            both().discard().graph.validate()
+        for hop in (80, "10ms"):
+            rows, report = self.written("both", both(hop=hop))
+            self.assertEqual(rows.shape[1], 5)
+            self.assertGreater(report["files"]["ok"], 10)
+        with wave.open(os.path.join(self.root, rows.path[0])) as file:
+            samples = np.frombuffer(file.readframes(file.getnframes()), np.int16) / np.float32(32768)
+        np.testing.assert_allclose(rows.recording(0)[:, 4:], levels(samples), rtol=1e-4)
+        g, node = self.decoded()
+        node.map(levels, gives="rows", columns=1, hop="10ms").discard()
+        with self.assertRaisesRegex(melflow.ConfigError, "python.hop: needs the rate of the samples; put a resample node before"):
+            g.validate()
+
+    def test_a_timeout_without_processes_is_said_to_have_no_effect(self):
+        for options, says in (({"timeout": 5}, True), ({"timeout": 5, "processes": 2}, False), ({}, False)):
+            g, node = self.decoded()
+            self.mel(node.map("own:louder", **options)).discard()
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                g.validate()
+            self.assertEqual(any("python.timeout: has no effect without processes" in str(w.message) or
+                                 "has no effect without processes" in str(w.message) for w in said), says)
+
     def test_processes(self):
         import own
 
@@ -477,6 +514,55 @@ class CallsTest(CallsCase):
         self.mel(node).batches()
         np.testing.assert_allclose(made, 4 * melflow.Features(g2)(np.ones(800, np.float32) / 4, 8000), rtol=1e-4)
         self.assertGreater(sum(len(batch["path"]) for batch in melflow.Loader(g, batch_size=4)), 20)
+
+    def test_a_loader_says_that_a_function_gives_something_else_each_time(self):
+        def noise(samples, *, seed=None):
+            return samples + np.random.default_rng(seed).standard_normal(samples.shape, np.float32) / 1000
+
+        def seeded(samples):
+            return noise(samples, seed=zlib.crc32(samples))
+
+        class Noise:
+            def __init__(self, seeded=False):
+                self.random = np.random.default_rng(3 if seeded else None)
+
+            def __call__(self, block):
+                return block + self.random.standard_normal(len(block), np.float32) / 1000
+
+        def embedding(samples):
+            return noise(samples)[:4]
+
+        for name, function, options, others in (
+                ("random", noise, {}, True), ("seeded", seeded, {}, False), ("declared", noise, {"deterministic": False}, False),
+                ("blocks", Noise, {"blocks": 1000}, True), ("seeded blocks", Noise, {"blocks": 1000, "seeded": True}, False),
+                ("rows", embedding, {"gives": "rows", "columns": 4}, True), ("batch", noise, {"batch": 2}, True)):
+            with self.subTest(name), warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                graph = melflow.Graph()
+                node = graph.file_list(root=self.root).disk_read().decode(fit="1s").map(function, **options)
+                (node if "columns" in options else node.mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20)).batches(size=16)
+                loader = melflow.Loader(graph)
+                for _ in range(2):
+                    list(loader)
+                told = [str(w.message) for w in said if "gave something else when it was called again" in str(w.message)]
+                self.assertEqual(len(told), 2 if others else 0)
+                self.assertEqual(sum("gave something else" in w for w in loader.report["warnings"]), int(others))
+
+    def test_samples_in_the_scale_of_integers_are_reported(self):
+        def scaled(samples):
+            return samples * 32768
+
+        class Scaled:
+            def __call__(self, block):
+                return scaled(block)
+
+        for function, options in ((scaled, {}), (Scaled, {"blocks": 1000})):
+            graph = melflow.Graph()
+            graph.file_list(root=self.root, include="*/000.wav").disk_read().decode().map(function, **options) \
+                .mel(sample_rate=8000, n_fft=256, hop=80, n_mels=20).discard()
+            remarks = graph.run()["remarks"]
+            self.assertEqual(len(remarks), 1)
+            self.assertRegex(remarks[0]["reason"], r"^the function gives samples up to \d+; full scale is 1")
 
     def test_python_ends_while_functions_run(self):
         code = textwrap.dedent("""

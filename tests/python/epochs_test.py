@@ -196,13 +196,32 @@ class EpochsTest(corpus.CorpusTest):
             other.load_state_dict(state)
             self.assertEqual(keys(other), epoch(0)[2:])
             self.assertEqual(keys(other), epoch(1))
-        # After the last batch nothing of the epoch is left, and the next one is complete.
-        last = make()
-        for _ in last:
-            state = last.state_dict()
-        other = make()
+
+    @corpus.of_each
+    def test_a_state_behind_the_last_batch_is_the_beginning_of_the_next_epoch(self, name, make, epoch):
+        states, taken, last = [], [], make()
+        for batch in last:
+            states.append(last.state_dict())
+            taken.append(key(batch))
+        self.assertEqual(taken, epoch(0))  # the states took nothing from the loop
+        self.assertEqual([(s["epoch"], s["delivered"] > 0) for s in states], [(0, True)] * (len(taken) - 1) + [(1, False)])
+        broken_off = make()
+        for i, _ in enumerate(broken_off):
+            if i == len(taken) - 1:
+                break
+        for state in (states[-1], last.state_dict(), broken_off.state_dict()):
+            other = make()
+            other.load_state_dict(state)
+            self.assertEqual([keys(other), keys(other)], [epoch(1), epoch(2)])
+        # With the last batches dropped, too.
+        short = make(batch_size=60, drop_last=True)
+        expected = [keys(short), keys(short), keys(short)][1:]
+        one = make(batch_size=60, drop_last=True)
+        for _ in one:
+            state = one.state_dict()
+        other = make(batch_size=60, drop_last=True)
         other.load_state_dict(state)
-        self.assertEqual([keys(other), keys(other)], [[], epoch(1)])
+        self.assertEqual([keys(other), keys(other)], expected)
 
     @corpus.of_each
     def test_what_is_broken_off_holds_no_threads_and_no_files(self, name, make, epoch):

@@ -1,5 +1,6 @@
 """melflow.Features, melflow.run and the rest beside what the program writes."""
 
+import array
 import enum
 import importlib.util
 import io
@@ -165,6 +166,12 @@ class FeaturesTest(unittest.TestCase):
         with open(path, "rb") as file:
             for audio in (path, pathlib.Path(path), data, file, io.BytesIO(data)):
                 np.testing.assert_array_equal(melflow.features(audio, 8000, **options), expected)
+        of_datasets = [{"array": samples, "sampling_rate": 8000}, {"bytes": data, "path": "gone"}, {"bytes": None, "path": path}]
+        for audio in (bytearray(data), memoryview(data), memoryview(array.array("h", samples)), *of_datasets):
+            np.testing.assert_array_equal(melflow.features(audio, 8000, **options), expected)
+        np.testing.assert_array_equal(melflow.features(of_datasets[0], **options), expected)
+        half = (samples / np.float32(32768)).astype(np.float16)
+        np.testing.assert_array_equal(melflow.features(half, 8000, **options), melflow.features(half.astype(np.float32), 8000, **options))
         for rows in melflow.features([path, data] * 8, 8000, **options):
             np.testing.assert_array_equal(rows, expected)
         self.assertEqual(melflow.features(path, preset="whisper").shape[1], 80)  # resampled to 16 kHz
@@ -178,13 +185,35 @@ class FeaturesTest(unittest.TestCase):
             (TypeError, "need a preset of a model, or sample_rate", path, {}),
             (TypeError, "an array needs sample_rate", samples, {}),
             (TypeError, "audio is a file's path.* not None", None, {"sample_rate": 8000}),
-            (ValueError, r"these are int32; divide by 2\*\*31", samples.astype(np.int32), {"sample_rate": 8000}),
+            (ValueError, r"these are int32: divide by 2\*\*31", samples.astype(np.int32), {"sample_rate": 8000}),
+            (ValueError, r"these are int64: give np.array\(samples, np.int16\)", [1, 2, 3], {"sample_rate": 8000}),
+            (ValueError, r"these are uint8: of 8 bits without a sign", samples.astype(np.uint8), {"sample_rate": 8000}),
+            (ValueError, "^300 of 900 values are masked; fill them", np.ma.array(np.zeros(900), mask=[0, 0, 1] * 300), {"sample_rate": 8000}),
+            (TypeError, "audio is a pair of samples and their rate; write features", (samples, 8000), {}),
+            (TypeError, "an array needs sample_rate", [0.5, 0.25], {}),
+            (ValueError, "^https://a.b/c.wav: is a URL", "https://a.b/c.wav", {"sample_rate": 8000}),
+            (ValueError, "lacks `sampling_rate`", {"array": samples}, {}),
+            (ValueError, "samples of the dict have 8000 Hz, and sample_rate is 16000", {"array": samples, "sampling_rate": 8000},
+             {"sample_rate": 16000}),
+            (TypeError, "audio is a file's path.* not <generator", (i for i in range(3)), {"sample_rate": 8000}),
             (ValueError, "sample_rate is a rate, such as 16000 or '16kHz', not 'fast'", samples, {"sample_rate": "fast"}),
             (TypeError, "binary mode", io.StringIO("a"), {"sample_rate": 8000}),
             (melflow.ConfigError, "^n_melz: unknown option", path, {"sample_rate": 8000, "n_melz": 3}),
         ]:
             with self.subTest(what), self.assertRaisesRegex(error, what):
                 melflow.features(audio, **given)
+
+    def test_samples_in_another_scale_are_warned_of(self):
+        samples, options = np.sin(np.arange(4000) / 20), dict(n_fft=256, hop=80, n_mels=20)
+        features = melflow.Features(corpus.pipeline(self.root, "stage: batches"))
+        for call in (lambda x: melflow.features(x, 8000, **options), lambda x: features(x, 8000)):
+            for factor in (-9830, 9830):
+                with self.assertWarnsRegex(UserWarning, r"^samples up to 9830; full scale is 1 \(divide"):
+                    call(factor * samples)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                call(4 * samples)
+                call((9830 * samples).astype(np.int16))
 
     def test_a_folder_is_a_table(self):
         options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
@@ -203,8 +232,45 @@ class FeaturesTest(unittest.TestCase):
             self.assertTrue(all(path.startswith("ant/") for path in frame["path"]))
         with self.assertRaisesRegex(NotADirectoryError, "there is no such folder in .*nowhere"):
             melflow.folder("nowhere", **options)
+        if importlib.util.find_spec("polars"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                frame = melflow.folder(self.root, include="ant/*.wav", table="polars", **options)
+            for path, rows in zip(frame["path"], frame["features"]):
+                np.testing.assert_array_equal(rows.to_numpy(), table["features"][table["path"].index(path)])
         with self.assertRaisesRegex(ValueError, "^table is dict, pandas or polars, not 'excel'"):
             melflow.folder(self.root, table="excel", **options)
+
+    def test_damaged_recordings_are_told(self):
+        options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+        with open(os.path.join(self.root, "ant", "000.wav"), "rb") as file:
+            data = file.read()
+        root = os.path.join(self.folder.name, "damaged")
+        os.makedirs(root)
+        for name, share in (("half.wav", 0.5), ("most.wav", 0.95), ("whole.wav", 1)):
+            with open(os.path.join(root, name), "wb") as file:
+                file.write(data[:int(len(data) * share)])
+        half, most, whole = (os.path.join(root, name) for name in ("half.wav", "most.wav", "whole.wav"))
+        why = "decode: short: the header promises .* of it is lost, more than a tenth"
+        for audio in (half, data[:len(data) // 2], io.BytesIO(data[:len(data) // 2]), [whole, half]):
+            with self.assertRaisesRegex(melflow.RunError, why):
+                melflow.features(audio, **options)
+        with self.assertRaisesRegex(melflow.RunError, why):
+            melflow.show(half, **options)
+        for audio in (most, data[:int(len(data) * 0.95)], [whole, most]):
+            with self.assertWarnsRegex(UserWarning, "(most.wav|audio): decode: short: the header promises") as said:
+                rows = melflow.features(audio, **options)
+            self.assertEqual(said.filename, __file__)
+        self.assertEqual(len(rows), 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            melflow.features([whole, whole], **options)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            table = melflow.folder(root, **options)
+        self.assertEqual(table["path"], ["most.wav", "whole.wav"])
+        self.assertRegex(str(said[0].message), "^1 of 3 recordings gave no rows; the first: half.wav: short: .* more than a tenth")
+        self.assertRegex(str(said[1].message), "^1 of 3 recordings have a warning; the first: most.wav: short: ")
 
     def test_pictures(self):
         path, out = self.yaml("shown")

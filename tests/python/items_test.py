@@ -1,5 +1,8 @@
 """Recordings that Python gives, and members of archives: the same rows as those of files."""
 
+import datetime
+import decimal
+import enum
 import functools
 import gzip
 import io
@@ -10,6 +13,7 @@ import sys
 import tarfile
 import textwrap
 import unittest
+import uuid
 import wave
 import zipfile
 
@@ -127,6 +131,77 @@ class ItemsTest(Corpus):
         self.assertEqual(texts["loud"], ["true" if i % 2 == 0 else "false" for i in order])
         self.assertEqual([rows.label_names[k] for k in rows.label], [self.whole[i][:3] for i in order])
 
+    def test_texts_are_what_a_table_would_have(self):
+        class Enumerated(enum.Enum):
+            WORD = "word"
+
+        NAType, NaTType = type("NAType", (), {})(), type("NaTType", (), {})()  # of pandas
+        texts = {None: "", float("nan"): "", np.float32("nan"): "", decimal.Decimal("nan"): "", NAType: "", NaTType: "",
+                 np.datetime64("NaT"): "", datetime.date(2024, 1, 2): "2024-01-02", datetime.time(3, 4): "03:04:00",
+                 datetime.datetime(2024, 1, 2, 3, 4): "2024-01-02T03:04:00", np.datetime64("2024-01-02"): "2024-01-02",
+                 np.datetime64("2024-01-02T03:04:00", "ns"): "2024-01-02T03:04:00", "nan": "nan", b"caf\xc3\xa9": "café",
+                 Enumerated.WORD: "word", decimal.Decimal("1.50"): "1.50", uuid.UUID(int=7): f"{uuid.UUID(int=7)}",
+                 ("a", float("nan"), 3): "a, , 3", frozenset("dcab"): "a, b, c, d"}
+        good = self.bytes_of(self.whole[0])
+        rows, report = self.rows_of([{"path": f"{i:02}", "audio": good, "text": text, "label": None if isinstance(text, (tuple, frozenset)) else text} for i, text in enumerate(texts)],
+                                    columns=["text"], labels="manifest")
+        self.assertEqual(report["files"]["ok"], len(texts))
+        with h5py.File(rows.file) as file:
+            self.assertEqual(list(file["columns/text"].asstr()[:]), list(texts.values()))
+        self.assertEqual(["" if k < 0 else rows.label_names[k] for k in rows.label], [*list(texts.values())[:-2], "", ""])
+
+    def test_a_text_that_is_not_utf_8_fails_alone(self):
+        good = self.bytes_of(self.whole[0])
+        items = [{"path": "a", "audio": good, "text": "x"}, {"path": "b", "audio": good, "text": "caf\udce9"},
+                 {"path": "c", "audio": good, "text": b"caf\xe9"}, {"path": "d\udce9", "audio": good, "text": "y"},
+                 {"path": "e", "audio": good, "te\udce9": "z"}]
+        rows, report = self.rows_of(items, columns=["text"])
+        self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (2, 3))
+        said = {r["path"]: r["reason"] for r in report["remarks"]}
+        for path in "bc":
+            self.assertRegex(said[path], r"item \d: ValueError: 'text': is not UTF-8: 'caf\\udce9'")
+        self.assertRegex(said["e"], r"'te\\udce9': is not UTF-8")
+
+    def test_a_data_frame_is_a_corpus_of_its_rows(self):
+        class OfPandas:
+            def __init__(self, rows):
+                self.rows = rows
+
+            def __len__(self):
+                return len(self.rows)
+
+            def __getitem__(self, column):
+                raise KeyError(column)
+
+            def iterrows(self):
+                return enumerate(self.rows)
+
+            def to_dict(self, kind):
+                return {"records": self.rows}[kind]
+
+        class OfPolars(OfPandas):
+            iterrows = property()
+
+            def to_dicts(self):
+                return self.rows
+
+        records = [{"path": n, "audio": self.bytes_of(n), "speaker": n[:3]} for n in self.whole]
+        for kind in (OfPandas, OfPolars):
+            rows, _ = self.rows_of(kind(records), columns=["speaker"])
+            self.assertSame(rows, self.whole)
+
+    def test_samples_in_another_scale_are_reported(self):
+        loud = samples_of(os.path.join(self.root, self.whole[0]))
+        masked = np.ma.masked_greater(loud / np.float32(32768), 0.1)
+        items = {"loud": {"audio": loud.astype(np.float32), "sample_rate": 8000}, "beyond": {"audio": loud / np.float32(4096), "sample_rate": 8000},
+                 "masked": {"audio": masked, "sample_rate": 8000}, "unmasked": {"audio": np.ma.array(loud), "sample_rate": 8000}}
+        rows, report = self.rows_of(items)
+        said = {r["path"]: r["reason"] for r in report["remarks"]}
+        peak = int(np.abs(loud.astype(np.int32)).max())
+        self.assertEqual(said.pop("loud"), f"samples up to {peak}; full scale is 1 (divide those in the scale of 16-bit integers by 32768)")
+        self.assertRegex(said.pop("masked"), f"{np.ma.count_masked(masked)} of {len(loud)} values are masked; fill them")
+        self.assertEqual(said, {})
+
     def test_an_item_that_is_wrong_fails_alone(self):
         def breaks():
             raise OSError("the link is down")
@@ -148,7 +223,7 @@ class ItemsTest(Corpus):
                               "no rate": "needs `sample_rate`", "three axes": r"an array \(2, 2, 2\) of float64; it is bytes of",
                               "a number": "audio is int 3; it is bytes of a sound file", "breaks": "OSError: the link is down",
                               "gives nothing": "audio is None", "out": "is not wanted", "no such file": "does not exist",
-                              "without a rate": "KeyError: 'sampling_rate'", "half a Hz": "a whole number of Hz"}.items():
+                              "without a rate": "a dict with `array`, and lacks `sampling_rate`", "half a Hz": "a whole number of Hz"}.items():
             with self.subTest(name):
                 self.assertRegex(why[name], pattern)
 

@@ -175,6 +175,13 @@ class StoreTest(items_test.Corpus):
         with open(rows.file, "rb") as file:
             self.assertNotIn(b"secret-of-tests", file.read())
 
+    def test_the_empty_objects_of_folders_are_no_recordings(self):
+        for key in ("all/", "all/bee/", "all/nothing/"):  # as consoles make them
+            self.s3.put_object(Bucket="clips", Key=key, Body=b"")
+            self.addCleanup(self.s3.delete_object, Bucket="clips", Key=key)
+        rows, _ = self.read()
+        self.assertEqual(list(rows.path), list(self.expected.path))
+
     def test_patterns(self):
         rows, _ = self.read(include=["bee/*.wav"])
         self.assertEqual(list(rows.path), [p for p in self.expected.path if p.startswith("bee/")])

@@ -1,5 +1,6 @@
 """The Pythons that the program starts: which one it is, where it looks for modules, and that its children end with it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -108,6 +109,27 @@ class StartedPythonTest(unittest.TestCase):
         for name in ("own_helper.py", "own_later.py"):
             self.file(self.current, name, "def same(samples):\n    return samples\n")
         self.started("run", "-q", self.pipeline("own:same", 1))
+
+    def test_what_functions_print_is_apart_from_the_document(self):
+        own = self.file(self.mods, "own.py", """
+            import os, subprocess, sys
+            print("the module")
+            def same(samples):
+                print("a call", flush=True)
+                os.write(1, b"a library\\n")
+                subprocess.run([sys.executable, "-c", "print('a child')"], check=True)
+                return samples
+            """) + ":same"
+        for processes in (0, 1):
+            words = [STARTED, "run", "--json", "-q", self.pipeline(own, processes)]
+            ended = subprocess.run(words, capture_output=True, text=True, cwd=self.current)
+            self.assertEqual(json.loads(ended.stdout)["files"]["ok"], 4)
+            for text in ("the module", "a call", "a library", "a child"):
+                self.assertIn(text, ended.stderr)
+            with open(os.path.join(self.folder, "said"), "w+", encoding="utf-8") as file:  # both in one file
+                subprocess.run(words, stdout=file, stderr=subprocess.STDOUT, cwd=self.current)
+                file.seek(0)
+                self.assertIn('"ok": 4', file.read())
 
     def test_modules_beside_a_file_are_found(self):
         self.fill(self.current, "own_helper")

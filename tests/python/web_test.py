@@ -4,6 +4,7 @@ by aiohttp."""
 import contextlib
 import ctypes
 import fcntl
+import gzip
 import http.server
 import importlib.util
 import io
@@ -138,6 +139,26 @@ class WebCase(unittest.TestCase):
 
 @unittest.skipIf(APART, "the others run apart")
 class WebTest(WebCase):
+    def test_what_a_server_packs_is_unpacked(self):
+        packed = gzip.compress(sound())
+        server = self.server({"packed.wav": lambda handler: handler.whole(packed, Content_Encoding="gzip"),
+                              "bomb.wav": lambda handler: handler.whole(gzip.compress(bytes(1 << 22)), Content_Encoding="gzip")})
+        self.check(server, {"packed.wav": ""})
+        self.check(server, {"bomb.wav": "web.largest"}, largest="1MiB")
+
+    def test_links_of_an_index_page_have_entities(self):
+        def page(*links):
+            text = "".join(f'<tr><td><a href="{link}">x</a></td></tr>' for link in links).encode()
+            return lambda handler: handler.whole(text, Content_Type="text/html;charset=UTF-8")
+        server = self.server({"x/": page("a&amp;b.wav", "it&#39;s.wav", "m&amp;n/"), "x/m&n/": page("c%26d.wav"),
+                              **{name: lambda handler: handler.whole(sound()) for name in ("x/a&b.wav", "x/it%27s.wav", "x/m&n/c%26d.wav")}})
+        for client in CLIENTS:
+            with self.by(client):
+                g = melflow.Graph()
+                g.file_list(root=server.url + "/x/").disk_read().decode().discard()
+                report = g.run()
+                self.assertEqual((report["files"]["found"], report["files"]["ok"]), (3, 3), report["remarks"])
+
     def test_bodies_without_end(self):
         def large(handler):
             handler.head(200, Content_Length=1 << 40)

@@ -585,6 +585,150 @@ TEST_CASE("Lhotse: recordings, supervisions and cuts; what is no part of one fil
         "@/recordings.jsonl is not there");
 }
 
+TEST_CASE("Lhotse: a channel that is no whole number is no channel of the file") {
+  const TempFolder folder;
+  const auto cut = [](const std::string& channel) {
+    return R"({"id": "c", "start": 0.5, "duration": 1, "channel": )" + channel +
+           R"(, "supervisions": [], "recording": {"id": "r", "sources": [{"type": "file", )"
+           R"("channels": [0, 1], "source": "r.wav"}], "sampling_rate": 16000, "duration": 4.0}, )"
+           R"("type": "MonoCut"})"
+           "\n";
+  };
+  folder.write("c.jsonl", cut("1") + cut("1.5") + cut("4294967296") + cut("\"1\"") + cut("1.0"));
+  List list(of(folder, "manifest: @/c.jsonl, utterances: {}"));
+  const auto refused = [&](int line, const std::string& channel) {
+    return fmt::format(
+        "-: r.wav#t=0.5,1.5 [{}:{}: c is channel {} of a file with the channels 0, 1; save that "
+        "channel as a file and name it]",
+        folder / "c.jsonl", line, channel);
+  };
+  CHECK(entries(list) == Texts{"-: r#channel=2.wav#t=0.5,1.5", refused(2, "1.5"),
+                               refused(3, "4294967296"), refused(4, "1"),
+                               "-: r#channel=2.wav#t=0.5,1.5"});
+}
+
+TEST_CASE("texts beside recordings: a byte order mark is no part of them") {
+  const TempFolder folder;
+  folder.write("a.wav", "x");
+  folder.write("b.wav", "x");
+  folder.write("a.txt", "\xEF\xBB\xBFhello\r\n");
+  folder.write("b.txt", "hello\n");
+  folder.write("a.json", "\xEF\xBB\xBF{\"n\": 123456789012345678901234567890, \"x\": NaN}");
+  folder.write("b.json", "{\"n\": 2}");
+  List list(of(folder, "root: @, labels: .txt, columns: {n: '.json:n'}"));
+  CHECK(entries(list) ==
+        Texts{"-: a.wav=hello|123456789012345678901234567890", "-: b.wav=hello|2"});
+}
+
+TEST_CASE("texts beside recordings: where all are wrong, each recording fails with its reason") {
+  const TempFolder folder;
+  for (const char* name : {"a", "b"}) folder.write(std::string(name) + ".wav", "x");
+  folder.write("a.txt", "caf\xE9");
+  folder.write("b.txt", std::string((1 << 20) + 1, 'x'));
+  for (const char* options : {"columns: {text: .txt}", "labels: .txt"}) {
+    List list(of(folder, "root: @, " + std::string(options)));
+    const Manifest& m = list.manifest();
+    REQUIRE(m.size() == 2);
+    CHECK(m.problem(0) == "its file a.txt is not UTF-8 text");
+    CHECK(m.problem(1) == "its file b.txt has 1048577 bytes, and a text at most 1048576");
+  }
+  CHECK(complaint(folder, of(folder, "root: @, columns: {text: .lab}")) ==
+        "columns: text: no .lab is beside any of the 2 recordings, such as a.wav; correct it, or "
+        "remove it");
+}
+
+TEST_CASE("a list whose recordings are all beside it, and not below the root, is refused") {
+  const TempFolder folder;
+  folder.write("c/x/a.wav", "x");
+  folder.write("c/b.wav", "x");
+  const std::string list = folder.write("c/l.txt", "x/a.wav\nb.wav\n");
+  CHECK(complaint(folder, of(folder, "manifest: @/c/l.txt")) ==
+        "@/c/l.txt: none of its 2 recordings is in the current folder, but they are beside the "
+        "list, such as @/c/x/a.wav; write root: @/c");
+  CHECK(complaint(folder, of(folder, "root: @, manifest: @/c/l.txt")) ==
+        "@/c/l.txt: none of its 2 recordings is below @, but they are beside the list, such as "
+        "@/c/x/a.wav; write root: @/c");
+  folder.write("c/t.csv", "path,channel\nb.wav,1\n");
+  CHECK(
+      complaint(folder, of(folder, "root: @, manifest: @/c/t.csv, columns_are: {channel: channel}"))
+          .ends_with("write root: @/c"));
+  // One that is there, or one that is nowhere, says that the root is right.
+  folder.write("b.wav", "x");
+  List there(of(folder, "root: @, manifest: @/c/l.txt"));
+  CHECK(there.manifest().size() == 2);
+  folder.write("c/m.txt", "x/a.wav\ngone.wav\n");
+  List gone(of(folder, "root: @, manifest: @/c/m.txt"));
+  CHECK(gone.manifest().size() == 2);
+  List right(of(folder, "root: @/c, manifest: @/c/l.txt"));
+  CHECK(right.manifest().size() == 2);
+}
+
+TEST_CASE("paths that no system takes fail alone, and are not kept") {
+  const TempFolder folder;
+  const std::string longest(5000, 'x');
+  folder.write("l.txt", "a.wav\n" + longest + "\n");
+  folder.write("l.csv", "path\na.wav\n" + longest + "\n");
+  const std::string why = "the path has 5000 bytes, and 4096 is the most that a system takes";
+  List lines(of(folder, "manifest: @/l.txt"));
+  CHECK(entries(lines) == Texts{"-: a.wav", fmt::format("-: {}:2 [{}]", folder / "l.txt", why)});
+  List table(of(folder, "manifest: @/l.csv"));
+  CHECK(entries(table) ==
+        Texts{"-: a.wav", fmt::format("-: {0}:3 [{0}:3: {1}]", folder / "l.csv", why)});
+}
+
+TEST_CASE("members of archives whose names lead out of their folders are told") {
+  const TempFolder folder;
+  const std::string make = fmt::format(
+      "cd {} && python3 -c \"import tarfile, io\n"
+      "t = tarfile.open('x.tar', 'w')\n"
+      "for n in ('ok.wav', 'c/../d.wav', '../up.wav', 'c/../d.txt', 'e/./f.wav'):\n"
+      "  i = tarfile.TarInfo(n); i.size = 1; t.addfile(i, io.BytesIO(b'x'))\n"
+      "t.close()\"",
+      folder.path());
+  if (std::system(make.c_str()) != 0) {
+    MESSAGE("skipped: no program makes it");
+    return;
+  }
+  List list(of(folder, "root: @/x.tar"));
+  CHECK(entries(list) == Texts{"-: e/f.wav", "-: ok.wav"});
+  CHECK(warnings(list) ==
+        Texts{folder / "x.tar: 2 members are left out, as '..' in their names leads out of their "
+                       "folders, such as ../up.wav; unpack it, and name the folder"});
+}
+
+TEST_CASE("a root that is packed otherwise than archives that are read says so") {
+  const TempFolder folder;
+  folder.write("x.tar.bz2", "BZh91AY&SY and so on");
+  folder.write("x.tar.xz", std::string("\xFD\x37zXZ\0 and so on", 15));
+  folder.write("x.tar.zst", "\x28\xB5\x2F\xFD and so on");
+  folder.write("x.7z", "7z\xBC\xAF\x27\x1C and so on");
+  folder.write("x.txt", "text");
+  const auto refusal = [&](const char* name) {
+    return complaint(folder, of(folder, std::string("root: @/") + name));
+  };
+  CHECK(refusal("x.tar.bz2") ==
+        "@/x.tar.bz2: this is a file packed by bzip2, which root does not take; unpack it (bunzip2 "
+        "-k @/x.tar.bz2) and name @/x.tar");
+  CHECK(refusal("x.tar.xz").find("(unxz -k @/x.tar.xz) and name @/x.tar") != std::string::npos);
+  CHECK(refusal("x.tar.zst").find("(unzstd @/x.tar.zst) and name @/x.tar") != std::string::npos);
+  CHECK(refusal("x.7z") ==
+        "@/x.7z: this is a 7z archive, which root does not take; unpack it (7z x "
+        "@/x.7z) and name what is in it");
+  CHECK(refusal("x.txt").find("this is a file, but root takes a folder") != std::string::npos);
+}
+
+TEST_CASE("a header whose last name ends in '...' gives that column the rest of the line") {
+  const TempFolder folder;
+  folder.write("s/1/a.wav", "x");
+  folder.write("s/2/b.wav", "x");
+  folder.write("S.TXT", ";ID | NAME\n1 | Ann | of | York\n2 | Bob\n");
+  List list(of(folder,
+               "root: @/s, columns: {speaker: parent_dir}, join: {table: @/S.TXT, delimiter: '|', "
+               "comment: ';', header: [id, name...], on: speaker, columns: [name]}"));
+  CHECK(entries(list) == Texts{"-: 1/a.wav|1|Ann | of | York", "-: 2/b.wav|2|Bob"});
+  CHECK(warnings(list).empty());
+}
+
 TEST_CASE("lists packed by gzip are read as they are, and damaged ones refused") {
   const TempFolder folder;
   // Two members: printf 'path,label\na.wav,x\n' | gzip -n; printf 'b.wav,y\n' | gzip -n
@@ -597,6 +741,9 @@ TEST_CASE("lists packed by gzip are read as they are, and damaged ones refused")
   const std::string all(reinterpret_cast<const char*>(packed), sizeof packed);
   List list(of(folder, "manifest: '" + folder.write("l.csv.gz", all) + "', labels: manifest"));
   CHECK(entries(list) == Texts{"-: a.wav=x", "-: b.wav=y"});
+  const std::string padded = all + std::string(20'000, '\0');
+  List zeros(of(folder, "manifest: '" + folder.write("z.csv.gz", padded) + "', labels: manifest"));
+  CHECK(entries(zeros) == Texts{"-: a.wav=x", "-: b.wav=y"});
   const std::string first = all.substr(0, 30);
   CHECK(complaint(folder, of(folder, "manifest: '" + folder.write("a.csv.gz", first) + "'"))
             .starts_with("@/a.csv.gz: this file packed by gzip ends too early"));
@@ -658,7 +805,7 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
       {"LibriSpeech (*.trans.txt beside the files; SPEAKERS.TXT)",
        {{"dev/3/4/3-4.trans.txt", "3-4-0 C\n"},
         {"SPEAKERS.TXT",
-         "; speakers\n;ID  |SEX| SUBSET |MINUTES| NAME\n3    | F | dev | 1.5 | A\n"}},
+         "; speakers\n;ID  |SEX| SUBSET |MINUTES| NAME\n3    | F | dev | 1.5 | A|B\n"}},
        {"dev: dev/3/4/3-4-0.flac|C|3|F"}},
       {"VoxCeleb1 (wav/SPEAKER/VIDEO; vox1_meta.csv has splits and speakers)",
        {{"wav/id1/v/1.wav", "x"},

@@ -33,12 +33,18 @@ struct Decoded {
   }
 };
 
+// What is lost must not hide what else differs, so all of it is kept where a test does not say.
+std::string with_losses(const std::string& options) {
+  if (options.find("truncated:") != options.npos) return options;
+  return options.empty() ? "truncated: keep" : options + ", truncated: keep";
+}
+
 Decoded decode(const std::string& path, const std::string& options, const std::string& read = "{}",
                const Requirements& required = {}) {
   auto file = std::make_shared<FileRef>();
   file->path = path;
   file->size = read_bytes(path).size();
-  Bench reader("disk_read", read), bench("decode", "{" + options + "}");
+  Bench reader("disk_read", read), bench("decode", "{" + with_losses(options) + "}");
   const auto raw = reader.single<RawBytes>(std::shared_ptr<const FileRef>(std::move(file)));
   REQUIRE_MESSAGE(raw.ok(), raw.entry.reason);
   REQUIRE(bench.plan({}, required).errors.empty());
@@ -67,7 +73,7 @@ Decoded decode_all_ways(const std::string& path, const std::string& options = ""
       CHECK((again.bytes == first.bytes));
     }
   }
-  if (first.outcome == Outcome::ok) {
+  if (first.outcome == Outcome::ok && options.find("truncated:") == options.npos) {
     const Decoded strict = decode(path, more + "truncated: fail");
     CHECK((strict.outcome == Outcome::ok) == first.reason.empty());
     CHECK(strict.reason == first.reason);
@@ -449,6 +455,101 @@ TEST_CASE("decode losses: rates as far apart as headers can say, and a fit of no
           (rate <= 60 ? fmt::format("is sampled at {} Hz, where fit is less than one sample", rate)
                       : ""));
   }
+}
+
+TEST_CASE("decode losses: what costs more than a tenth fails unless it is to be kept") {
+  const TempFolder folder;
+  std::vector<std::int16_t> samples = ramp(100'000, 7);
+  const std::string wav = sound(folder, "wav s16"), mp3 = sound(folder, "mp3", 16000, 500'000);
+  const PlainFlac flac = plain_flac(samples, {.block_sizes = {1000}});
+  const auto without = [&flac](std::size_t blocks) {
+    return flac.bytes.substr(0, flac.at[20]) + flac.bytes.substr(flac.at[20 + blocks]);
+  };
+  const auto wrong = [&flac](std::size_t blocks) {
+    std::string out = flac.bytes;
+    for (std::size_t i = 0; i < blocks; ++i) out[flac.at[20 + i] + 500] ^= 1;
+    return out;
+  };
+  const auto uncounted = [](std::string bytes) {
+    set_flac_total(bytes, 0);
+    return bytes;
+  };
+  const auto cut = [](const std::string& bytes, double share) {
+    return bytes.substr(
+        0, bytes.size() - static_cast<std::size_t>(share * static_cast<double>(bytes.size())));
+  };
+  const auto followed = [&wav](std::size_t bytes) { return wav + std::string(bytes, 'x'); };
+  const std::string bare = without_xing_frame(mp3);
+  const auto zeros_in_it = [&bare](std::size_t at, std::size_t bytes) {
+    return std::string(bare).replace(at, bytes, bytes, '\0');
+  };
+  struct Row {
+    const char* what;
+    std::string less, more;  ///< of which less or more than a tenth is lost
+    double least, most;      ///< the share [%] that is lost of `more`
+  };
+  std::vector<Row> rows{
+      {"FLAC with a gap", without(9), without(11), 11, 11},
+      {"FLAC with a gap and no count", uncounted(without(9)), uncounted(without(11)), 11, 11},
+      {"FLAC with wrong frames", wrong(9), wrong(11), 11, 11},
+      {"FLAC with wrong frames and no count", uncounted(wrong(9)), uncounted(wrong(11)), 11, 11},
+      {"WAV with bytes behind it", followed(15'000), followed(16'000), 10.2, 10.3},
+      {"MP3 without a count, zeros in it", zeros_in_it(bare.size() / 3, bare.size() / 20),
+       zeros_in_it(bare.size() / 3, bare.size() / 4), 20, 35},
+      {"MP3 without a count, zeros at its end",
+       zeros_in_it(bare.size() - bare.size() / 14, bare.size() / 14),
+       zeros_in_it(bare.size() / 2, bare.size() - bare.size() / 2), 45, 55},
+      {"MP3 with bytes before it", std::string(bare.size() / 20, 'x') + bare,
+       std::string(bare.size() / 5, 'x') + bare, 15, 18}};
+  for (const char* kind : {"wav s16", "wav s16 stereo", "wav float", "aiff s16", "au s16",
+                           "w64 s16", "rf64 s16", "flac s16", "mp3", "mp3 stereo"}) {
+    const std::string whole = sound(folder, kind);
+    rows.push_back({kind, cut(whole, 0.05), cut(whole, 0.15), 13, 20});
+  }
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    for (const bool is_more : {false, true}) {
+      const std::string path = folder.write("a.sound", is_more ? row.more : row.less);
+      const Decoded kept = decode_all_ways(path, "truncated: keep");
+      CHECK(kept.outcome == Outcome::ok);
+      CHECK(kept.reason != "");
+      CHECK(decode(path, "truncated: fail").outcome == Outcome::failed);
+      const Decoded got =
+          is_more ? decode(path, "truncated: tenth") : decode_all_ways(path, "truncated: tenth");
+      CAPTURE(got.reason);
+      if (!is_more) {
+        CHECK(got.outcome == Outcome::ok);
+        CHECK(got.reason == kept.reason);
+        CHECK((got.bytes == kept.bytes));
+        continue;
+      }
+      CHECK(got.outcome == Outcome::failed);
+      CHECK(decode(path, "truncated: tenth, block: 64KiB", "{whole: 4096, buffer: 4096}").reason ==
+            got.reason);
+      CHECK(got.reason.starts_with(kept.reason + "; "));
+      CHECK(got.reason.ends_with(
+          "% of it is lost, more than a tenth (truncated: keep uses the rest)"));
+      const double lost = std::atof(got.reason.c_str() + kept.reason.size() + 2);
+      CHECK(lost >= row.least);
+      CHECK(lost <= row.most);
+    }
+  }
+  // Sizes as SoX writes them to a pipe, of a file that is whole.
+  std::string piped = wav;
+  set_wav_sizes(piped, 0x7FFFF024, 0x7FFFF000);
+  const Decoded all = decode(folder.write("a.wav", piped), "truncated: tenth");
+  CHECK(all.outcome == Outcome::ok);
+  CHECK(all.count() == kFrames);
+  CHECK(all.reason.starts_with("short: the header promises 2147479596 bytes, "));
+  // Of what is wanted of a recording.
+  const std::string half = folder.write("a.wav", cut(wav, 0.5));
+  CHECK(decode(half, "truncated: tenth, fit: 34000").reason == "");
+  CHECK(decode(half, "truncated: tenth, fit: 36000").reason.starts_with("short: "));
+  CHECK(decode(half, "truncated: tenth, fit: 36000").outcome == Outcome::ok);
+  CHECK(decode(half, "truncated: tenth, fit: 40000").outcome == Outcome::failed);
+  // It is the default.
+  Bench bench("decode", "{}");
+  CHECK(bench.stage().settings()->find("truncated")->text() == "tenth");
 }
 
 TEST_CASE("decode losses: a thousand channels become one") {

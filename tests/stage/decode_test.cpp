@@ -23,6 +23,7 @@ namespace {
 constexpr std::int64_t kFrames = 70'001;
 constexpr int kRate = 16000;
 constexpr const char* kSmallBlocks = "block: 64KiB";
+constexpr const char* kSmallAndKept = "block: 64KiB, truncated: keep";
 constexpr const char* kWindowed = "{whole: 4096, buffer: 4096}";
 
 std::shared_ptr<const RawBytes> raw_bytes(const std::string& path, const std::string& read = "{}") {
@@ -307,7 +308,7 @@ TEST_CASE("decode: a recording that ends early is kept with a warning, or fails"
       const std::string cut = folder / file_name(audio_kind(row.kind));
       const auto size = static_cast<double>(read_bytes(path).size());
       copy_truncated(path, cut, static_cast<std::int64_t>(size * row.share));
-      const Decoded whole = decode(path), got = decode(cut, kSmallBlocks, read);
+      const Decoded whole = decode(path), got = decode(cut, kSmallAndKept, read);
       REQUIRE_MESSAGE(got.ok(), got.reason());
       CAPTURE(got.reason());
       CHECK(got.reason().empty() == std::string(row.remark).empty());
@@ -364,7 +365,7 @@ TEST_CASE("decode: sizes in a header are not trusted") {
       CAPTURE(std::string(read));
       std::string bytes = good;
       set_wav_sizes(bytes, row.riff, row.data);
-      const Decoded got = decode(folder.write("a.wav", bytes), kSmallBlocks, read);
+      const Decoded got = decode(folder.write("a.wav", bytes), kSmallAndKept, read);
       REQUIRE_MESSAGE(got.ok(), got.reason());
       CHECK(got.count() == row.frames);
       CHECK(got.reason() == row.remark);
@@ -396,7 +397,7 @@ TEST_CASE("decode: a FLAC may leave its count of samples open, or lie about it")
         CAPTURE(std::string(read));
         std::string bytes = read_bytes(path_of(kind));
         set_flac_total(bytes, row.total);
-        const Decoded got = decode(folder.write("a.flac", bytes), kSmallBlocks, read);
+        const Decoded got = decode(folder.write("a.flac", bytes), kSmallAndKept, read);
         REQUIRE_MESSAGE(got.ok(), got.reason());
         CHECK(got.count() == row.frames);
         CHECK(got.reason() == row.remark);

@@ -163,8 +163,8 @@ TEST_CASE("MP3: at a low rate a third frame that is missing is told, as at a hig
       missing = info.frames - reader.count();
       CAPTURE(missing);
       SoundInput input(bytes);
-      CHECK(end_remark({info, is_known, true}, reader, input.reader(), cut.size())
-                .starts_with("short: ") == (missing > 2 * frame));
+      CHECK(damage_of({info, is_known, true}, reader, input.reader(), cut.size())
+                .remark.starts_with("short: ") == (missing > 2 * frame));
     }
   }
 }

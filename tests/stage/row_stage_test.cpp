@@ -127,7 +127,8 @@ TEST_CASE("mel: what a changed preset brings with it is said before the run") {
   CHECK(
       text_of("preset: whisper, log: none")
           .find("top_db: is 80 but must be absent when log is none (preset whisper sets it; write "
-                "top_db: null to unset it)") != std::string::npos);
+                "top_db: null to unset it, in Python node.options[\"top_db\"] = None)") !=
+      std::string::npos);
 }
 
 TEST_CASE("hdf5_write: values that float16 cannot hold are a warning") {

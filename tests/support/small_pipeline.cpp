@@ -24,7 +24,7 @@ void make_corpus(const TempFolder& folder) {
   write_wav(folder.file("clips/cat/short.wav"), 10, kRate);
   folder.folder("clips/dog/folder.wav");
   write_wav(folder.file("scratch.wav"), 6000, kRate, 9);
-  copy_truncated(folder / "scratch.wav", folder / "clips/dog/cut.wav", 8044);
+  copy_truncated(folder / "scratch.wav", folder / "clips/dog/cut.wav", 11'044);
   write_wav(folder.file("clips/top.wav"), 5000, kRate, 7);
 }
 

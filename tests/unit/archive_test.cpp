@@ -164,6 +164,152 @@ TEST_CASE("bytes that look like headers of a zip do not take more memory than th
   CHECK(names <= bytes.size());
 }
 
+TEST_CASE("backslashes in a zip of Windows are between folders") {
+  const TempFolder folder;
+  // Names as .NET before 4.6.1 writes them, of MS-DOS (0) or Unix (3); one in Shift JIS, where the
+  // second byte of a letter is a backslash.
+  const std::string make = fmt::format(
+      "cd {} && python3 -c \"import zipfile\n"
+      "def add(z, name, system, flags=0):\n"
+      "  i = zipfile.ZipInfo('x'); i.filename = name; i.orig_filename = name; i.create_system = "
+      "system\n"
+      "  i.flag_bits = flags; z.writestr(i, b'' if name[-1] == chr(92) else name.encode())\n"
+      "b = chr(92)\n"
+      "with zipfile.ZipFile('x.zip', 'w') as z:\n"
+      "  for n in ('cat' + b, 'cat' + b + 'a.wav', chr(252) + b + 'a.wav', 'a/b' + b + 'c.wav'): "
+      "add(z, n, 0)\n"
+      "  add(z, 'unix' + b + 'a.wav', 3)\n"
+      "data = open('x.zip', 'rb').read()\n"
+      "open('y.zip', 'wb').write(data[:data.index(b'PK' + bytes([1, 2]))])\"",
+      folder.path());
+  if (std::system(make.c_str()) != 0) {
+    MESSAGE("skipped: no program makes it");
+    return;
+  }
+  const auto names = [&](const std::string& name) {
+    std::vector<std::string> out;
+    const Archive archive(folder / name);
+    for (std::size_t i = 0; i < archive.size(); ++i) out.emplace_back(archive.name(i));
+    return out;
+  };
+  CHECK(names("x.zip") ==
+        std::vector<std::string>{"a/b\\c.wav", "cat/a.wav", "unix\\a.wav", "\xC3\xBC/a.wav"});
+  // Without its directory a zip does not say which system made it.
+  CHECK(names("y.zip") ==
+        std::vector<std::string>{"a/b\\c.wav", "cat/a.wav", "unix/a.wav", "\xC3\xBC/a.wav"});
+}
+
+TEST_CASE("what says nothing in the name of a member is left out of it") {
+  const TempFolder folder;
+  write(folder / "a.bin", "of a");
+  const std::string make = fmt::format(
+      "cd {} && python3 -c \"import tarfile,io\n"
+      "t=tarfile.open('x.tar','w')\n"
+      "for n in ('./a.bin','b/./c//d.bin','/e.bin','f/../g.bin'):\n"
+      "  i=tarfile.TarInfo(n); i.size=1; t.addfile(i,io.BytesIO(b'x'))\n"
+      "t.close()\"",
+      folder.path());
+  if (std::system(make.c_str()) != 0) {
+    MESSAGE("skipped: no program makes it");
+    return;
+  }
+  const Archive archive(folder / "x.tar");
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < archive.size(); ++i) names.emplace_back(archive.name(i));
+  CHECK(names == std::vector<std::string>{"a.bin", "b/c/d.bin", "e.bin", "f/../g.bin"});
+}
+
+TEST_CASE("an archive that ends in its last member is told, and no number is below 0") {
+  const TempFolder folder;
+  const auto expected = made(folder, "tar cf ../x.tar *");
+  REQUIRE_FALSE(expected.empty());
+  std::string bytes = read_bytes(folder / "x.tar");
+  bytes.resize(bytes.find_last_not_of('\0') + 1);  // in the padding of the last member
+  write(folder / "y.tar", bytes);
+  CHECK(Archive(folder / "y.tar").remarks() ==
+        std::vector<std::string>{folder / "y.tar: has no end mark; it may be cut off, and members "
+                                          "missing"});
+}
+
+TEST_CASE("zeros behind a packed tar pad it, and more than that is damage") {
+  const TempFolder folder;
+  if (made(folder, "tar czf ../x.tgz * && cp ../x.tgz ../y.tgz").empty()) {
+    MESSAGE("skipped: no program makes it");
+    return;
+  }
+  const std::string whole = read_bytes(folder / "x.tgz");
+  const std::size_t members = Archive(folder / "x.tgz").size();
+  CHECK(members == 24);
+  for (const std::size_t zeros : {std::size_t{1}, std::size_t{10'240}, std::size_t{3} << 20}) {
+    write(folder / "y.tgz", whole + std::string(zeros, '\0'));
+    const Archive padded(folder / "y.tgz");
+    CHECK(padded.damages().empty());
+    CHECK(padded.size() == members);
+  }
+  write(folder / "y.tgz", whole + std::string(100, '\0') + "x");
+  CHECK(Archive(folder / "y.tgz").damages().size() == 1);
+}
+
+TEST_CASE("what is packed otherwise than its name says is named") {
+  const TempFolder folder;
+  const auto refusal = [&](const std::string& name, const std::string& bytes) {
+    write(folder / name, bytes);
+    try {
+      const Archive archive(folder / name);
+    } catch (const RunError& e) {
+      std::string text = e.what();
+      for (std::size_t at; (at = text.find(folder.path() + "/")) != text.npos;)
+        text.erase(at, folder.path().size() + 1);
+      return text;
+    }
+    return std::string();
+  };
+  REQUIRE_FALSE(made(folder, "tar cf ../x.tar *").empty());
+  const std::string tar = read_bytes(folder / "x.tar");
+  CHECK(refusal("a.tar", "\x1F\x8B and so on") ==
+        "a.tar: is not a tar archive but a file packed by gzip; name it x.tar.gz");
+  CHECK(refusal("b.tar", "BZh91AY&SY and so on") ==
+        "b.tar: is not a tar archive but a file packed by bzip2; unpack it (bunzip2 -k b.tar) and "
+        "name what is in it");
+  CHECK(refusal("c.tar", "PK\3\4 and so on") ==
+        "c.tar: is not a tar archive but a zip archive; name it x.zip");
+  CHECK(refusal("d.zip", tar) == "d.zip: is not a zip archive but a tar archive; name it x.tar");
+  CHECK(refusal("e.tgz", tar) ==
+        "e.tgz: is not a file packed by gzip but a tar archive; name it x.tar");
+  CHECK(refusal("f.tar", "text") == "f.tar: is not a tar archive, or all of it is damaged");
+  CHECK(refusal("g.zip", "PK\3\4 and so on") ==
+        "g.zip: is not a zip archive, or all of it is damaged");
+  CHECK(refusal("h.tar.gz", "") == "h.tar.gz: is empty (0 bytes)");
+}
+
+TEST_CASE("names that no system takes are not kept, and their members fail") {
+  const TempFolder folder;
+  const std::string make = fmt::format(
+      "cd {} && python3 -c \"import tarfile, io\n"
+      "t = tarfile.open('x.tar', 'w', format=tarfile.GNU_FORMAT)\n"
+      "for i in range(50):\n"
+      "  m = tarfile.TarInfo(str(i).zfill(3) + '/' + 'n' * (4092 if i == 0 else 40000)); m.size = "
+      "1\n"
+      "  t.addfile(m, io.BytesIO(b'x'))\n"
+      "t.close()\"",
+      folder.path());
+  if (std::system(make.c_str()) != 0) {
+    MESSAGE("skipped: no program makes it");
+    return;
+  }
+  const Archive archive(folder / "x.tar");
+  REQUIRE(archive.size() == 50);
+  CHECK(archive.name(0).size() == 4096);
+  CHECK(archive.problem(0) == "");
+  std::size_t bytes = 0;
+  for (std::size_t i = 1; i < archive.size(); ++i) {
+    bytes += archive.name(i).size();
+    CHECK(archive.problem(i) ==
+          "its name has 40004 bytes, and 4096 is the most that a system takes");
+  }
+  CHECK(bytes < 50 * 128);
+}
+
 TEST_CASE("no member of a damaged archive is missing without a warning") {
   for (const auto& [name, command] :
        std::map<std::string, std::string>{{"x.tar", "tar cf ../x.tar *"}, {"x.zip", kZip}}) {

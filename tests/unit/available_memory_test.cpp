@@ -42,6 +42,41 @@ TEST_CASE("available memory: what the system has, as far as control groups leave
   CHECK(available_memory(root.path()) == 270 * kMiB);
 }
 
+TEST_CASE("memory limit: the machine's memory, or the smallest limit of a control group") {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  const TempFolder root;
+  const std::string groups = root.path() + "/sys/fs/cgroup/";
+  root.write("proc/meminfo", "MemTotal:       16777216 kB\nMemAvailable:    8388608 kB\n");
+  CHECK(memory_limit(root.path()).bytes == 16384 * kMiB);
+  CHECK(memory_limit(root.path()).file == "");
+  root.write("proc/self/cgroup", "0::/job/part\n");
+  root.write("sys/fs/cgroup/job/part/memory.max", "max\n");
+  root.write("sys/fs/cgroup/job/memory.max", std::to_string(20000 * kMiB) + "\n");
+  CHECK(memory_limit(root.path()).bytes == 16384 * kMiB);
+  CHECK(memory_limit(root.path()).file == "");
+  root.write("sys/fs/cgroup/job/memory.max", std::to_string(150 * kMiB) + "\n");
+  CHECK(memory_limit(root.path()).bytes == 150 * kMiB);
+  CHECK(memory_limit(root.path()).file == groups + "job/memory.max");
+  root.write("proc/self/cgroup", "5:memory:/box\n");
+  root.write("sys/fs/cgroup/memory/box/memory.limit_in_bytes", std::to_string(300 * kMiB) + "\n");
+  CHECK(memory_limit(root.path()).bytes == 300 * kMiB);
+  // As a container sees it: its own group is the root.
+  root.write("proc/self/cgroup", "0::/\n");
+  root.write("sys/fs/cgroup/memory.max", std::to_string(200 * kMiB) + "\n");
+  CHECK(memory_limit(root.path()).bytes == 200 * kMiB);
+}
+
+TEST_CASE("memory limit: a store leaves a share of what there is") {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  CHECK(storable_memory(0, 0) == 0);
+  CHECK(storable_memory(400 * kMiB, 0) == 300 * kMiB);
+  CHECK(storable_memory(200 * kMiB, 200 * kMiB) == 300 * kMiB);
+  CHECK(storable_memory(0, 400 * kMiB) == 300 * kMiB);
+  CHECK(storable_memory(2048 * kMiB, 0) == 1536 * kMiB);
+  CHECK(storable_memory(20000 * kMiB, 0) == 19488 * kMiB);
+  CHECK(storable_memory(~std::uint64_t{0}, kMiB) > 20000 * kMiB);
+}
+
 TEST_CASE("available cores: no more than the quota of any control group, of either version") {
   const int all = available_cpus("/nowhere");
   REQUIRE(all >= 1);

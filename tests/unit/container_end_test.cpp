@@ -26,7 +26,7 @@ std::string with_size(std::string_view kind, std::uint32_t size, std::size_t byt
   return out;
 }
 
-std::string remark(const std::string& bytes) { return cut_off_remark(reader(bytes), bytes.size()); }
+std::string remark(const std::string& bytes) { return cut_off(reader(bytes), bytes.size()).remark; }
 
 std::string short_of(std::uint64_t promised, std::uint64_t has) {
   return "short: the header promises " + std::to_string(promised) + " bytes, the file has " +
@@ -192,6 +192,45 @@ TEST_CASE("container end: a header that was never completed is known by a size o
   CHECK(is_unfinished(wav("LIST" + number(200, 4) + std::string(100, 'x'))));
   CHECK_FALSE(is_unfinished(wav("")));
   CHECK_FALSE(is_unfinished(wav("LIST" + number(4, 4) + "INFO" + "fact" + number(0, 4))));
+}
+
+TEST_CASE("container end: how much is lost is known by the samples that the header counts") {
+  const auto wav = [](std::uint32_t riff, std::uint32_t data, const std::string& rest) {
+    return "RIFF" + number(riff, 4) + "WAVEdata" + number(data, 4) + rest;
+  };
+  const auto second = "data" + number(500, 4) + std::string(500, 'x');
+  const auto asf = [](std::uint64_t size, std::uint32_t flags) {
+    using namespace std::string_literals;
+    return "\x30\x26\xB2\x75\x8E\x66\xCF\x11\xA6\xD9\x00\xAA\x00\x62\xCE\x6C"s +
+           std::string(14, 'x') + std::string(16, 'y') + number(40, 8) + std::string(16, 'y') +
+           "\xA1\xDC\xAB\x8C\x47\xA9\xCF\x11\x8E\xE4\x00\xC0\x0C\x20\x53\x65"s + number(104, 8) +
+           std::string(16, 'z') + number(size, 8) + std::string(40, 'z') + number(flags, 4) +
+           std::string(12, 'z') + std::string(826, 's');
+  };
+  struct Row {
+    const char* what;
+    std::string bytes;
+    double lost;
+  };
+  const Row rows[] = {
+      {"whole", wav(1020 - 8, 1000, std::string(1000, 'x')), 0},
+      {"a quarter", wav(1020 - 8, 1000, std::string(750, 'x')), 0.25},
+      {"a tag behind the samples", wav(5000, 1000, std::string(1000, 'x')), 0},
+      {"a size of RIFF alone", wav(2012, 0xFFFFFFFF, std::string(1000, 'x')), 0.5},
+      {"bytes behind the samples", wav(1020 - 8, 1000, std::string(2000, 'x')), 0.5},
+      {"a second chunk", wav(1528 - 8, 1000, std::string(1000, 'x') + second), 508.0 / 1508},
+      {"as SoX writes to a pipe", wav(0x7FFFF024, 0x7FFFF000, std::string(1000, 'x')), 0},
+      {"ASF", asf(1000, 2), 0},
+      {"ASF, cut off", asf(2000, 2), 0.5},
+      {"ASF of a broadcast", asf(2000, 3), 0},
+      {"ASF of no size", asf(0, 2), 0},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    const Damage got = cut_off(reader(row.bytes), row.bytes.size());
+    CAPTURE(got.remark);
+    CHECK(got.lost == doctest::Approx(row.lost).epsilon(0.01));
+  }
 }
 
 }  // namespace melflow::container_end_test

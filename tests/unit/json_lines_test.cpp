@@ -181,6 +181,47 @@ TEST_CASE("tables: JSON that is nested without end is no object, and its line fa
   CHECK(value == "[[[\"{{{");
 }
 
+TEST_CASE("json lines: integers of any size keep their digits") {
+  CHECK(rows_of("{\"a\": 12345678901234567890123, \"b\": -98765432109876543210, \"c\": "
+                "18446744073709551615}\n"
+                "{\"a\": 12345678901234567890124, \"b\": 1.50, \"c\": [36893488147419103232]}\n",
+                {"a", "b", "c"}) ==
+        Rows{{"12345678901234567890123", "-98765432109876543210", "18446744073709551615"},
+             {"12345678901234567890124", "1.5", "36893488147419103232"}});
+}
+
+TEST_CASE("json lines: NaN, Infinity and bytes that are not UTF-8, as Python writes them") {
+  CHECK(rows_of(
+            R"({"path": "caf\udce9.wav", "n": NaN, "i": [Infinity, -Infinity], "t": "NaN \" NaN"})"
+            "\n",
+            {"path", "n", "i", "t"}) ==
+        Rows{{"caf\xE9.wav", "", "Infinity\x1F-Infinity", "NaN \" NaN"}});
+  // A pair of surrogates is a character, also beside such a byte; half of one is nothing.
+  CHECK(rows_of(R"({"path": "\ud83d\udca9\udce9"})"
+                "\n",
+                {"path"}) == Rows{{"\xF0\x9F\x92\xA9\xE9"}});
+  CHECK(complaint("{\"path\": \"a\"}\n{\"path\": \"\\ud83d\"}\n") ==
+        "t.jsonl:2: this is not a JSON object; one per line is expected");
+  // U+FDD0 stands for such bytes while a line is parsed.
+  CHECK(complaint("{\"path\": \"a\"}\n{\"path\": \"\\ufdd0\\udce9\"}\n") ==
+        "t.jsonl:2: this is not a JSON object; one per line is expected");
+  CHECK(rows_of("{\"path\": \"\\ufdd0\\u00e9\"}\n", {"path"}) == Rows{{"\xEF\xB7\x90\xC3\xA9"}});
+}
+
+TEST_CASE("json lines: of a name that comes twice the last value counts") {
+  CHECK(rows_of("{\"a\": [1, 2], \"a\": 3, \"b\": {}, \"b\": \"x\"}\n", {"a", "b"}) ==
+        Rows{{"3", "x"}});
+}
+
+TEST_CASE("json lines: names of lines that are no objects are forgotten") {
+  const TempFolder folder;
+  const auto table =
+      open_table(folder.write("t.jsonl", "{\"path\": \"a\"}\n{\"new\": 1, \"path\n"), {});
+  CHECK(table->next());
+  CHECK_THROWS_AS(table->next(), BadLine);
+  CHECK(table->columns() == std::vector<std::string>{"path"});
+}
+
 TEST_CASE("tables: the ending says which") {
   for (const char* name : {"a.csv", "b.CSV", "c.tsv", "d.jsonl", "e.ndjson", "a.json", "a.csv.gz",
                            "b.JSONL.GZ", "x.csv/y.Tsv"})

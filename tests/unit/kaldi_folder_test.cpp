@@ -56,6 +56,22 @@ TEST_CASE("kaldi folder: rows have the paths of wav.scp, speakers and texts") {
   CHECK(rows(KaldiFolder(folder / "segments", {})) == with);
 }
 
+TEST_CASE("kaldi folder: the fifth word of segments is the channel, from 0") {
+  TempFolder folder;
+  folder.write("segments", "u1 rec1 0 1 0\nu2 rec1 1 2 1\nu3 rec2 0 1 0\n");
+  folder.write("wav.scp", "rec1 a.wav\nrec2 sph2pipe -f wav -c 2 b.sph |\n");
+  CHECK(rows(KaldiFolder(folder / "segments", {})) ==
+        Rows{{"a#channel=1.wav", "0", "1", "u1", "rec1", "1"},
+             {"a#channel=2.wav", "1", "2", "u2", "rec1", "2"},
+             {"b#channel=2.sph", "0", "1", "u3", "rec2", "3"}});
+  folder.write("segments", "u1 rec1 0 1 left\n");
+  CHECK(error(folder) == "segments:1: the channel is 'left', which is not a number from 0 to 1023");
+  folder.write("segments", "u1 rec2 0 1 1\n");
+  CHECK(error(folder) ==
+        "segments:1: names a channel of b#channel=2.sph, which wav.scp names already; write the "
+        "channel in one of them");
+}
+
 TEST_CASE("kaldi folder: what makes no sense is named with its line") {
   TempFolder folder;
   CHECK(error(folder) == "segments: cannot be read: No such file or directory");

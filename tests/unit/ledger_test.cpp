@@ -109,6 +109,16 @@ TEST_CASE("ledger: listeners hear every close, without a lock held") {
                      {0, Outcome::ok}, {1, Outcome::skipped}, {2, Outcome::failed}});
 }
 
+TEST_CASE("ledger: of a long reason 4 KiB are kept, by whatever way it comes") {
+  const std::string text(5000, 'x'), kept = text.substr(0, 4096) + "… shortened (5000 bytes)";
+  Ledger ledger;
+  ledger.open(2, {"a"});
+  ledger.close(0, Outcome::failed, 0, text);
+  ledger.close(1, Outcome::failed, 0, text.substr(0, 4096));
+  CHECK(ledger.entry(0).reason == kept);
+  CHECK(ledger.entry(1).reason == text.substr(0, 4096));
+}
+
 TEST_CASE(
     "ledger: an item that is closed twice, or is not there, is noted, and nothing is thrown") {
   for (const char* first : {"", "short"})

@@ -42,7 +42,7 @@ std::string vorbis_head(std::uint32_t serial, std::uint32_t rate = 16000) {
 }
 
 std::string remark(const std::string& bytes, std::int64_t decoded) {
-  return ogg_remark(reader(bytes), bytes.size(), decoded, 16000);
+  return ogg_damage(reader(bytes), bytes.size(), decoded, 16000).remark;
 }
 
 }  // namespace

@@ -198,9 +198,14 @@ def state(value: Any, keys: Sequence[str], what: str) -> Mapping[str, Any]:
 
 
 def rank(number: Any, world_size: Any) -> "tuple[int, int]":
-    """`rank` and `world_size`."""
-    number = whole("rank", number)
+    """`rank` and `world_size`; rank: None, for the only one."""
     world_size = whole("world_size", world_size, 1, 2**31 - 1)
+    if number is None:
+        if world_size > 1:
+            raise ValueError(f"world_size is {world_size}, and rank is not given: each program gives its own, 0 to {world_size - 1}, such as "
+                             'int(os.environ["RANK"])')
+        return 0, 1
+    number = whole("rank", number)
     if number >= world_size:
         raise ValueError(f"rank {number} of {world_size}: rank is 0 to world_size - 1")
     return number, world_size

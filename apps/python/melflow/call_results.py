@@ -49,7 +49,16 @@ def described(error: BaseException) -> str:
     return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
 
 
+def array_of(value: Any) -> np.ndarray:
+    """Raises ValueError where values of it are masked: NumPy would take those behind the mask."""
+    if isinstance(value, np.ma.MaskedArray) and (masked := np.ma.count_masked(value)):
+        raise ValueError(f"{masked} of {value.size} values are masked; fill them (a.filled(0)) or cut them out (a.compressed())")
+    return np.asarray(value)
+
+
 def _array(value: Any) -> np.ndarray:
+    if isinstance(value, np.ma.MaskedArray):
+        return array_of(value)
     try:
         return np.asarray(value)
     except ValueError:  # rows of several lengths

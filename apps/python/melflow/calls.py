@@ -54,6 +54,12 @@ def known(begin: str, function: Callable[..., Any]) -> str:
     return name
 
 
+def shown_name(name: str) -> str:
+    """Of what only this process knows, as it is called in the code."""
+    function = _of_this_process.get(name)
+    return name if function is None else getattr(function, "__qualname__", type(function).__name__).split("<locals>.")[-1]
+
+
 _objects: Dict[int, Tuple[Any, str]] = {}
 _read: "set[int]" = set()
 
@@ -67,6 +73,7 @@ def known_object(value: Any) -> str:
         _read.add(id(value))
         return value
 
+    once.__qualname__ = type(value).__name__
     if id(value) not in _objects:
         _objects[id(value)] = (value, known(type(value).__name__, once))
     return _objects[id(value)][1]
@@ -171,21 +178,28 @@ def _hash_of(target: Any, name: str) -> str:
 class Call:
     """A function as a stage has it."""
 
-    def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float, batch: int, has_blocks: bool) -> None:
+    def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float, batch: int, has_blocks: bool,
+                 columns: int) -> None:
         target, self.arguments = _load(name), json.loads(arguments)
         if processes and name.startswith("@"):
-            raise RunError(f"{name}: other processes cannot import it; put it into a module, or use processes: 0")
+            raise RunError(f"{shown_name(name)}: other processes cannot import it; put it into a module, or use processes: 0")
         if has_blocks and not inspect.isclass(target):
-            raise RunError(f"{name}: is no class; with blocks, an object of a class is made for each recording")
+            raise RunError(f"{shown_name(name)}: is no class; with blocks, an object of a class is made for each recording")
         try:
             signature = inspect.signature(target)
             (signature.bind if inspect.isclass(target) else signature.bind_partial)(**self.arguments)
         except TypeError as error:
-            raise RunError(f"{name}: {error}; `arguments` of the node are {self.arguments}") from None
+            raise RunError(f"{shown_name(name)}: {error}; `arguments` of the node are {self.arguments}") from None
         except ValueError:  # no signature, as of functions in C
             pass
-        extra = getattr(target, "fingerprint", None)
-        self.source_hash = _hash_of(target, name) + ("" if extra is None else str(extra(**self.arguments)))
+        self.source_hash = _hash_of(target, name)
+        try:
+            if hasattr(target, "fingerprint"):
+                self.source_hash += str(target.fingerprint(**self.arguments))
+            if hasattr(target, "_melflow_check"):
+                target._melflow_check(columns, **self.arguments)
+        except Exception as error:
+            raise RunError(described(error)) from None
         self.function: Any
         if processes:
             where, _, inner = name.rpartition(":")

@@ -46,6 +46,36 @@ class _Batches:
             self._batches.close()
 
 
+class _Run:
+    """Supplies the batches of an epoch, of which one may be taken ahead of the loop."""
+
+    def __init__(self, run: Any) -> None:
+        self.of = run  # take(seconds), stop()
+        self.handed = self.counted = 0  # batches that take() gave, and those that count as delivered
+        self._ahead: Any = False  # what take() gives next
+        self._one = threading.RLock()
+
+    def take(self) -> Any:
+        """A batch, False where none has come yet, None behind the last one."""
+        with self._one:
+            taken, self._ahead = self._ahead, False
+            if taken is False:
+                taken = self.of.take(_WAIT)
+            self.handed += bool(taken)
+            return taken
+
+    def is_over(self) -> bool:
+        """Whether the last batch is delivered. Waits for the next one."""
+        while self._ahead is False:
+            with self._one:
+                try:
+                    if self._ahead is False:
+                        self._ahead = self.of.take(_WAIT)
+                except RunError:  # the loop gets it
+                    return False
+        return self._ahead is None and self.handed == self.counted
+
+
 class Epochs(arguments.Reopened):
     """A `for` is an epoch from its beginning. Only load_state_dict() goes on in the middle of one,
     for the next `for`.
@@ -60,11 +90,11 @@ class Epochs(arguments.Reopened):
     _epoch = 0
     _delivered = 0  # samples of the epoch taken so far
     _resumes = False  # whether the next `for` continues the epoch
-    _run: Any = None  # supplies the batches of the current epoch: take(seconds), stop()
+    _run: Optional[_Run] = None  # of the current epoch
     _broken_off_by = ""
 
     def _begin(self) -> Any:
-        """A run of the epoch, behind what was delivered of it."""
+        """A run of the epoch, behind what was delivered of it: take(seconds), stop()."""
         raise NotImplementedError
 
     def _batch(self, run: Any, taken: Any) -> Batch:
@@ -92,24 +122,30 @@ class Epochs(arguments.Reopened):
         epoch = self._next_epoch()
         if epoch != self._epoch:
             self._epoch, self._delivered = epoch, 0
-        run = self._run = self._begin()
+        run = self._run = _Run(self._begin())
         try:
             while True:
-                taken = run.take(_WAIT) if self._run is run else None
+                taken = run.take() if self._run is run else None
                 if self._run is not run:
                     raise RunError(f"this epoch of the {type(self).__name__} was broken off: "
                                    f"{self._broken_off_by}")
+                if taken is None and self._resumes:  # nothing is left of the epoch of the state
+                    run.of.stop()
+                    self._epoch, self._delivered, self._resumes = self._epoch + 1, 0, False
+                    run = self._run = _Run(self._begin())
+                    continue
                 if taken is None:
                     break
                 if taken is False:  # nothing yet; Python handles its signals here
                     continue
-                batch = self._batch(run, taken)
+                batch = self._batch(run.of, taken)
+                run.counted += 1
                 self._resumes = False
                 yield batch
-            self._end(run)
+            self._end(run.of)
             self._epoch, self._delivered, self._resumes = self._epoch + 1, 0, False
         finally:
-            run.stop()
+            run.of.stop()
             if self._run is run:
                 self._run = None
 
@@ -122,7 +158,7 @@ class Epochs(arguments.Reopened):
         run, self._run = self._run, None
         if run is not None:
             self._broken_off_by = why
-            run.stop()
+            run.of.stop()
 
     def close(self) -> None:
         """Breaks off the epoch that is under way."""
@@ -138,13 +174,17 @@ class Epochs(arguments.Reopened):
         self._go_to(arguments.whole("epoch", epoch), 0, "set_epoch() was called")
 
     def state_dict(self) -> Dict[str, Any]:
-        """Where training is: after the last batch that was taken. Some hundred bytes."""
+        """Where training is: after the last batch that was taken, which waits for the next one; behind the last batch of an epoch
+        it is the beginning of the next epoch. Some hundred bytes."""
+        run = self._run
+        if run is not None and self._delivered and run.is_over() and self._run is run:
+            return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._deciding()}
         deciding = self._deciding() | (self._list(False) if self._delivered else {})
         return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` goes on after the last batch that had been taken: the same samples in the
-        same order follow, to the end of that epoch. Raises ValueError where others would, with
+        same order follow, to the end of that epoch, or where nothing is left of it the next epoch. Raises ValueError where others would, with
         what is not as it was."""
         keys = ("epoch", "delivered", self._STATE)
         state = arguments.state(state, keys, f"a {type(self).__name__}")

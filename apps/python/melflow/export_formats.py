@@ -16,6 +16,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
+from ._melflow import kaldi_words
 from .exports import Piece, Source, text
 
 Read = Iterator[Tuple[int, np.ndarray]]
@@ -259,7 +260,7 @@ class Zarr(Format):
 
 
 def _word(text_of: Any) -> str:
-    return "_".join(str(text_of or "").split())
+    return kaldi_words(str(text_of or ""), True)
 
 
 class Kaldi(Format):
@@ -328,7 +329,7 @@ class Kaldi(Format):
             tables["utt2spk"][key] = speaker or key
             tables["utt2num_frames"][key] = str(len(values))
             if "text" in record:
-                tables.setdefault("text", {})[key] = " ".join(record["text"].split())
+                tables.setdefault("text", {})[key] = kaldi_words(record["text"], False)
             if record.get("label"):
                 tables.setdefault("utt2label", {})[key] = _word(record["label"])
 

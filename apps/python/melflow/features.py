@@ -14,8 +14,9 @@ from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import _melflow, arguments
+from . import _melflow, arguments, items
 from ._melflow import ConfigError, FeatureChain, RunError, preset_rate
+from .call_results import array_of
 from .graph import Graph
 from .loader import Loader
 from .program import inspect
@@ -40,8 +41,9 @@ class Features(arguments.Reopened):
 
     def __call__(self, samples: Any, sample_rate: int) -> np.ndarray:
         """samples: [samples] of one channel, int16, or floating point with 1 as full scale. Gives [rows, columns], or
-        [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them."""
-        return _rows_of(self._chain, samples, sample_rate)
+        [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them, and warns where
+        one has a warning."""
+        return _warned([_rows_of(self._chain, samples, sample_rate)])[0]
 
     @property
     def fingerprint(self) -> str:
@@ -62,18 +64,40 @@ class Features(arguments.Reopened):
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
 
 
-def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> np.ndarray:
-    array = np.asarray(samples)
+_Rows = Tuple[np.ndarray, str]  # with the warning about them, or ""
+
+
+def _warned(made: Sequence[_Rows]) -> List[np.ndarray]:
+    """The rows; shows their warnings."""
+    arguments.warn(warning for _, warning in made if warning)
+    return [rows for rows, _ in made]
+
+
+_KINDS = ("audio is a file's path, its bytes, an open file, an array, a dict of these as the package datasets has it, or a list of "
+          "such recordings")
+
+
+def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> _Rows:
+    array = array_of(samples)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{_KINDS}, not {arguments.shown(samples)}")
     if array.ndim != 1:
         raise ValueError(f"samples have one axis, these have the shape {array.shape}; give one "
                          "channel, or the mean of all")
-    if array.dtype == np.float64:
-        array = array.astype(np.float32)
-    if array.dtype not in (np.dtype(np.float32), np.dtype(np.int16)):
-        scale = f"; divide by 2**{8 * array.dtype.itemsize - 1}" if array.dtype.kind == "i" else ""
-        raise ValueError(f"samples are floating point with 1 as full scale, or int16, these are {array.dtype}{scale}")
-    sample_rate = arguments.rate("sample_rate", sample_rate)
-    return chain.rows(np.ascontiguousarray(array), sample_rate)
+    if array.dtype.kind == "f":
+        array = array.astype(np.float32, copy=False)
+    elif array.dtype != np.int16:
+        scale = "divide by the value of full scale"
+        if not hasattr(samples, "dtype"):
+            scale = "give np.array(samples, np.int16) where they are of 16 bits, or floats"
+        elif array.dtype.kind == "i":
+            scale = f"divide by 2**{8 * array.dtype.itemsize - 1} where that is their full scale"
+        elif array.dtype == np.uint8:
+            scale = "of 8 bits without a sign are (samples - 128.0) / 128"
+        raise ValueError(f"samples are floating point with 1 as full scale, or int16, these are {array.dtype}: {scale}")
+    rows, warning = chain.rows(np.ascontiguousarray(array), arguments.rate("sample_rate", sample_rate))
+    scale = _melflow.scale_remark(float(max(array.max(), -array.min()))) if array.dtype.kind == "f" and len(array) else ""
+    return rows, "; ".join(filter(None, (scale, warning)))
 
 
 _TIMES = ("n_fft", "win_length", "hop")
@@ -94,7 +118,7 @@ def _chain_of(options: str, of_files: bool) -> FeatureChain:
         raise ConfigError(re.sub(r"(?m)^mel\.", "", str(error))) from None
 
 
-Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, BinaryIO]
+Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, bytearray, memoryview, BinaryIO, Mapping[str, Any]]
 
 
 @overload
@@ -114,34 +138,42 @@ def features(audio: Any, sample_rate: Optional[int] = None, **options: Any) -> A
 
     audio: a file's path, its bytes, or an open binary file, of any format and rate: the channels are averaged, and resampled to
     sample_rate or the rate of the preset; or samples of one channel at sample_rate [Hz], int16, or floating point with 1 as
-    full scale. sample_rate: 16000, or "16kHz".
+    full scale; or a dict that has these as `path`, `bytes`, or `array` and `sampling_rate`, as the package datasets gives them.
+    sample_rate: 16000, or "16kHz".
     options: those of the stage mel (preset="whisper", n_mels=80, hop="10ms", ...; `melflow stages mel`). A preset of a model
     is for one rate; at another one it needs n_fft, win_length or hop.
 
-    Raises ConfigError where options are wrong, RunError where a recording cannot be read."""
+    Raises ConfigError where options are wrong, RunError where a recording cannot be read or more than a tenth of it is lost;
+    warns of what is damaged otherwise."""
     if isinstance(audio, list) and not audio:
         return []
+    if isinstance(audio, tuple) and len(audio) == 2 and np.ndim(audio[0]) > 0 and isinstance(audio[1], (int, np.integer)):
+        raise TypeError("audio is a pair of samples and their rate; write features(samples, rate, ...)")
     if _is_list(audio):
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            return list(pool.map(lambda one: features(one, sample_rate, **options), audio))
-    return _features(audio, sample_rate, options)[0]
+            return _warned(list(pool.map(lambda one: _features(one, sample_rate, options)[0], audio)))
+    return _warned([_features(audio, sample_rate, options)[0]])[0]
 
 
 def _is_list(audio: Any) -> bool:
     return isinstance(audio, (list, tuple)) and bool(audio) and not isinstance(audio[0], (int, float, np.number))
 
 
-def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -> Tuple[np.ndarray, FeatureChain]:
-    is_file = isinstance(audio, (str, bytes, os.PathLike)) or hasattr(audio, "read")
-    theirs = preset_rate(str(options.get("preset")))
-    if sample_rate is None and is_file and theirs is not None:
-        sample_rate = theirs
-    if sample_rate is None and is_file:
-        raise TypeError("features of a file need a preset of a model, or sample_rate, the rate [Hz] to which it is resampled")
-    if sample_rate is None and isinstance(audio, np.ndarray):
-        raise TypeError("an array needs sample_rate, the rate [Hz] of its samples, not None")
+def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -> Tuple[_Rows, FeatureChain]:
+    if isinstance(audio, Mapping):
+        audio, rate_of_dict = items.audio_of(audio)
+        if rate_of_dict is not None and sample_rate not in (None, rate_of_dict):
+            raise ValueError(f"the samples of the dict have {rate_of_dict} Hz, and sample_rate is {arguments.shown(sample_rate)}; leave it out")
+        sample_rate = sample_rate if rate_of_dict is None else rate_of_dict
     if audio is None:
-        raise TypeError("audio is a file's path, its bytes, an open file, an array, or a list of these, not None")
+        raise TypeError(f"{_KINDS}, not None")
+    is_file = isinstance(audio, (str, os.PathLike)) or _is_bytes(audio) or hasattr(audio, "read")
+    theirs = preset_rate(str(options.get("preset")))
+    if sample_rate is None and is_file:
+        sample_rate = theirs
+    if sample_rate is None:
+        raise TypeError("features of a file need a preset of a model, or sample_rate, the rate [Hz] to which it is resampled" if is_file
+                        else "an array needs sample_rate, the rate [Hz] of its samples, not None")
     rate = arguments.rate("sample_rate", sample_rate)
     if theirs not in (None, rate) and not any(name in options for name in _TIMES):
         raise ValueError(f"preset {options['preset']} is for samples at {theirs} Hz, and these have "
@@ -151,13 +183,21 @@ def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -
     return _rows_of_file(chain, audio) if is_file else _rows_of(chain, audio, rate), chain
 
 
-def _rows_of_file(chain: FeatureChain, file: Any) -> np.ndarray:
+def _is_bytes(audio: Any) -> bool:
+    """Of a file; a view of other numbers is of samples."""
+    return isinstance(audio, (bytes, bytearray)) or isinstance(audio, memoryview) and audio.format in ("B", "b", "c")
+
+
+def _rows_of_file(chain: FeatureChain, file: Any) -> _Rows:
     if isinstance(file, (str, os.PathLike)):
         path = arguments.path("audio", file)
+        if "://" in path and not os.path.exists(path):
+            raise ValueError(f"{_melflow.without_secrets(path)}: is a URL, and melflow.features opens none; give what it has, as bytes "
+                             "(urllib.request.urlopen(url)), or list it by file_list of a pipeline")
         if not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, f"there is no such file in {os.getcwd()}", path)
         return _rows_at(chain, path, path)
-    data = file if isinstance(file, bytes) else file.read()
+    data = file if _is_bytes(file) else file.read()
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError("audio is a file opened in binary mode (open(path, 'rb')), not one of text")
     memory = os.memfd_create("melflow", os.MFD_CLOEXEC)
@@ -169,9 +209,10 @@ def _rows_of_file(chain: FeatureChain, file: Any) -> np.ndarray:
         os.close(memory)
 
 
-def _rows_at(chain: FeatureChain, path: str, name: str) -> np.ndarray:
+def _rows_at(chain: FeatureChain, path: str, name: str) -> _Rows:
     try:
-        return chain.rows_of_file(path)
+        rows, warning = chain.rows_of_file(path)
+        return rows, f"{name}: {warning}" if warning else ""
     except RunError as error:
         raise RunError(f"{name}: {error}") from None
 
@@ -185,7 +226,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
 
     sample_rate, options: as those of melflow.features. include: patterns of paths, such as ["**/*.flac"]. workers: threads.
     table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
-    output (melflow.run). Warns of recordings that cannot be read, with the reason."""
+    output (melflow.run). Warns of recordings that cannot be read or are damaged, with the reason."""
     if table not in ("dict", "pandas", "polars"):
         raise ValueError(f"table is dict, pandas or polars, not {arguments.shown(table)}")
     if not os.path.isdir(arguments.path("root", root)):
@@ -208,12 +249,17 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
         out["frames"] += batch["length"].tolist()
         out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
     report = loader.report or {}
-    lost = [remark for remark in report.get("remarks", []) if remark.get("status") != "ok"]
-    if lost:
-        arguments.warn([f"{len(lost)} of {len(lost) + len(out['path'])} recordings gave no rows; the first: {lost[0]['path']}: {lost[0]['reason']}"])
+    remarks = report.get("remarks", [])
+    lost = [remark for remark in remarks if remark.get("status") != "ok"]
+    all_of_them = len(lost) + len(out["path"])
+    for of, what in ((lost, "gave no rows"), ([r for r in remarks if r.get("status") == "ok"], "have a warning")):
+        if of:
+            arguments.warn([f"{len(of)} of {all_of_them} recordings {what}; the first: {of[0]['path']}: {of[0]['reason']}"])
     if table == "dict":
         return out
     frames = importlib.import_module(table)
+    if table == "polars":  # which takes no list of arrays of several lengths
+        out["features"] = [frames.Series(rows) for rows in out["features"]]
     return frames.DataFrame(out)
 
 
@@ -247,7 +293,8 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
         what = FileRows(what)
     if isinstance(what, (str, bytes, os.PathLike)):
         title = title or ("" if isinstance(what, bytes) else os.path.basename(os.fsdecode(what)))
-        what, chain = _features(what, sample_rate, options)
+        made, chain = _features(what, sample_rate, options)
+        what = _warned([made])[0]
         unit, band_hz, frame_seconds = chain.unit, chain.band_hz, chain.frame_seconds
     elif options or sample_rate is not None:
         raise TypeError(f"{', '.join(options) or 'sample_rate'}: for a file's path; what has rows already has no such options")

@@ -224,11 +224,14 @@ class Graph(GraphStages):
         boxes = []
         for name in order:
             options = {k: v for k, v in self.nodes[name].items() if k not in ("stage", "from")}
+            if str(options.get("call", "")).startswith("@"):  # a function that only this process knows
+                options["call"] = calls.shown_name(options["call"])
             shown = [f"{k}: {flow_yaml(v)}" for k, v in options.items()]
-            boxes.append([name, str(self.nodes[name].get("stage", name)), *(line[:28] for line in shown[:3])])
+            boxes.append([name, str(self.nodes[name].get("stage", name)), *shown[:3]])
         edges = [(order.index(before), order.index(name), output) for name in order
                  for before, output in _sources(self.nodes[name]) if before in order[:order.index(name)]]
-        return program.framed(_melflow.flow_chart(boxes, edges), 14)
+        page, height = _melflow.flow_chart(boxes, edges)
+        return program.framed(page, f"{height + 80:.0f}px")  # with margins, and a bar to scroll by
 
     # ---- what can be done with a pipeline
 

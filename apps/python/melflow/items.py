@@ -12,6 +12,9 @@ text or number; an item with another one has changed. `bytes`: the size, where i
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import enum
 import hashlib
 import json
 import os
@@ -34,26 +37,53 @@ def _hash(data: Any) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
 
 
+def _is_missing(value: Any) -> bool:
+    """None, and what stands for it in tables of pandas: NaN, NaT and NA."""
+    if isinstance(value, (float, np.floating, decimal.Decimal)):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or isinstance(value, np.datetime64) and bool(np.isnat(value))
+
+
 def _text(value: Any) -> str:
     """A cell of a table."""
-    if value is None:
-        return ""
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, np.datetime64) and isinstance(value.item(), int):  # of nanoseconds, which datetime lacks
+        value = value.astype("datetime64[us]")
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:  # a number of NumPy or torch
         value = value.item()
+    if _is_missing(value):
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
-    if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "tolist"):
-        return _LIST.join(_text(one) for one in value)
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).decode("utf-8", "surrogateescape")
+    if isinstance(value, (set, frozenset)):
+        value = sorted(map(_text, value))  # in no order of their own
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        return _LIST.join(map(_text, value))
     if isinstance(value, (int, float)):
         return repr(value)
-    return json.dumps(value, default=str)
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    return json.dumps(value, default=str) if isinstance(value, Mapping) else str(value)
+
+
+def _cell(name: Any, value: Any) -> Tuple[str, str]:
+    """A column and its text. Raises ValueError where it is not UTF-8."""
+    cell = _text(name), _text(value)
+    try:
+        "".join(cell).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{cell[0]!a}: is not UTF-8: {cell[1][:100]!a}") from None
+    return cell
 
 
 def _wav(audio: Any, rate: Any) -> bytes:
     """An array of samples as a WAV file."""
-    samples = np.asarray(audio)
+    samples = call_results.array_of(audio)
     if isinstance(audio, np.ndarray) and not rate:
         raise TypeError("an array of samples needs `sample_rate`")
     if samples.ndim == 2 and samples.shape[0] < samples.shape[1]:  # [channels, samples]
@@ -86,16 +116,27 @@ def _fetched(path: str) -> bytes:
     return stores.fetched(path)
 
 
+def audio_of(item: Mapping[str, Any]) -> Tuple[Any, Any]:
+    """The audio of a dict of the package datasets (`array` and `sampling_rate`, or `bytes` and `path`), and the rate of an array."""
+    if item.get("array") is not None:
+        rate = item.get("sampling_rate", item.get("sample_rate"))
+        if rate is None:
+            raise ValueError("audio is a dict with `array`, and lacks `sampling_rate`")
+        return item["array"], rate
+    for name in ("bytes", "path"):
+        if item.get(name) is not None:
+            return item[name], None
+    raise ValueError(f"audio is a dict with {', '.join(map(str, item)) or 'nothing'}; it has `array` and `sampling_rate`, `bytes`, or `path`")
+
+
 def encoded(audio: Any, rate: Any = None) -> Union[bytes, bytearray, memoryview]:
     """The bytes of a sound file of what an item has as audio."""
     if callable(audio) and not hasattr(audio, "__array__"):
         audio = audio()
     if isinstance(audio, tuple) and len(audio) == 2:
         audio, rate = audio
-    if isinstance(audio, Mapping):  # as the package datasets has it
-        if audio.get("bytes") is not None:
-            return encoded(audio["bytes"])
-        return encoded(*((audio["array"], audio["sampling_rate"]) if audio.get("array") is not None else (audio["path"],)))
+    if isinstance(audio, Mapping):
+        return encoded(*audio_of(audio))
     if isinstance(audio, (bytes, bytearray, memoryview)):
         return audio
     if isinstance(audio, (str, os.PathLike)):
@@ -115,6 +156,10 @@ class Items:
                 self._corpus = target(**json.loads(arguments))
         except Exception as error:
             raise RunError(f"{function}: {call_results.described(error)}") from None
+        if hasattr(self._corpus, "iterrows"):  # a data frame of pandas, whose [i] are columns
+            self._corpus = self._corpus.to_dict("records")
+        elif hasattr(self._corpus, "to_dicts"):  # of polars
+            self._corpus = self._corpus.to_dicts()
         corpus = self._corpus
         self._is_indexed = hasattr(corpus, "__len__") and hasattr(corpus, "__getitem__")
         if isinstance(corpus, (str, bytes)) or not (self._is_indexed or hasattr(corpus, "__iter__")):
@@ -162,6 +207,7 @@ class Items:
     def _entry(self, key: Any, item: Any) -> Tuple[str, List[Tuple[str, str]], int, int, str, str]:
         if not isinstance(item, Mapping):
             raise TypeError(f"is {call_results.shown(item)}; an item is a dict")
+        item = {name: None if _is_missing(value) else value for name, value in item.items()}
         audio, path = item.get("audio"), item.get("path")
         rate = item.get("sample_rate", item.get("sampling_rate"))
         if path is None and isinstance(key, str):
@@ -182,7 +228,7 @@ class Items:
         if not 0 <= size < 1 << 62:
             raise ValueError(f"has {size} bytes")
         how: Tuple[str, Any] = ("file", None)
-        time = 0 if version is None else _hash(_text(version).encode())
+        time = 0 if version is None else _hash(_text(version).encode("utf-8", "surrogatepass"))
         if isinstance(audio, (str, os.PathLike)) and not _is_url(os.fspath(audio)):
             file = os.path.abspath(os.fspath(audio))
         elif callable(audio) and not hasattr(audio, "__array__") or isinstance(audio, str):
@@ -199,7 +245,7 @@ class Items:
             raise ValueError(f"has the path {name!r} of another item, which is another recording")
         if name not in self._at:
             self._at[name] = ("kept", self._keep(how[1])) if how[0] == "kept" else how
-        cells = [("path", name), *((_text(k), _text(v)) for k, v in item.items() if k not in _OWN)]
+        cells = [("path", name), *(_cell(k, v) for k, v in item.items() if k not in _OWN)]
         return name, cells, size, time, file, ""
 
     def _keep(self, data: Any) -> Tuple[int, int]:

@@ -61,7 +61,7 @@ class Loader(Epochs):
         shuffle_recordings: Optional[bool] = None,
         split: Optional[str] = None,
         workers: Optional[int] = None,
-        rank: int = 0,
+        rank: Optional[int] = None,
         world_size: int = 1,
         vars: Optional[Mapping[str, Any]] = None,
         sets: Optional[Mapping[str, Any]] = None,
@@ -116,6 +116,7 @@ class Loader(Epochs):
         return taken
 
     def _end(self, run: BatchRun) -> None:
+        arguments.warn(run.warnings())
         self._report = json.loads(run.report())
 
     # ---- information

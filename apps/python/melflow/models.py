@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import errno
+import functools
 import hashlib
 import importlib.util
 import os
@@ -17,6 +19,8 @@ from . import inputs
 
 
 def _hash_of_file(path: str) -> str:
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, f"there is no such file in {os.getcwd()}", path)
     found = hashlib.sha256()
     for part in (path, path + "_data", path + ".data"):  # weights may be in a file beside it
         if part == path or os.path.exists(part):
@@ -39,6 +43,26 @@ def _session(path: str, threads: int) -> Any:
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
+def _ends(model: str, session: Any, output: "int | str") -> "Tuple[str, List[Any], str, List[Any]]":
+    """The name and shape of a model's input, and of one of its outputs."""
+    given, made = session.get_inputs(), session.get_outputs()
+    if len(given) != 1:
+        raise TypeError(f"{model}: has the inputs {', '.join(i.name for i in given)}; models with one input are supported")
+    if given[0].type != "tensor(float)":
+        raise TypeError(f"{model}: its input {given[0].name} is {given[0].type}, and samples and rows are tensor(float)")
+    names = [one.name for one in made]
+    if isinstance(output, int) and not 0 <= output < len(names) or isinstance(output, str) and output not in names:
+        raise ValueError(f"{model}: has no output {output!r}; its outputs are {', '.join(names)}")
+    which = made[output] if isinstance(output, int) else made[names.index(output)]
+    return given[0].name, list(given[0].shape), which.name, list(which.shape or [])
+
+
+@functools.lru_cache(maxsize=64)
+def _ends_of(model: str, _hash: str, output: "int | str") -> "Tuple[str, List[Any], str, List[Any]]":
+    """As _ends, for a file with that content: several plans of one run open it once."""
+    return _ends(model, _session(model, 1), output)
+
+
 class Onnx:
     """A model with one input of float32, for the samples or rows of one recording.
 
@@ -51,17 +75,16 @@ class Onnx:
     def __init__(self, model: str, output: "int | str" = 0, batch: Optional[bool] = None, frames: Optional[int] = None,
                  at_once: int = 16, threads: int = 1) -> None:
         self._session = _session(model, threads)
-        given = self._session.get_inputs()
-        if given[0].type != "tensor(float)":
-            raise TypeError(f"{model}: its input {given[0].name} is {given[0].type}, and samples and rows are tensor(float)")
-        if len(given) > 1:
-            raise TypeError(f"{model}: has the inputs {', '.join(i.name for i in given)}; models with one input are supported")
-        names = [one.name for one in self._session.get_outputs()]
-        if isinstance(output, int) and not 0 <= output < len(names) or isinstance(output, str) and output not in names:
-            raise ValueError(f"{model}: has no output {output!r}; its outputs are {', '.join(names)}")
-        self._name, self._shape = given[0].name, given[0].shape
-        self._output = names[output] if isinstance(output, int) else output
+        self._name, self._shape, self._output, _ = _ends(model, self._session, output)
         self._batch, self._frames, self._at_once = batch, frames, at_once
+
+    @staticmethod
+    def _melflow_check(columns: int, model: str, output: "int | str" = 0, **_: Any) -> None:
+        """Before a run: whether the model can be called, and gives rows of so many values (0: not known)."""
+        _, _, name, shape = _ends_of(model, _hash_of_file(model), output)
+        values = shape[-1] if shape else None
+        if columns and isinstance(values, int) and (columns != values if len(shape) <= 2 else columns % values):
+            raise ValueError(f"{model}: its output {name} is {shape}, rows of {values} values, and columns is {columns}; set columns: {values}")
 
     @staticmethod
     def fingerprint(model: str, **_: Any) -> str:

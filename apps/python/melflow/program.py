@@ -33,10 +33,10 @@ def load_plugin(path: "os.PathLike[str] | str") -> None:
         os.environ["MELFLOW_PLUGINS"] = ":".join([*known, name])
 
 
-def framed(page: str, height: int) -> str:
-    """A page within that of a notebook; height: [em]."""
+def framed(page: str, height: str) -> str:
+    """A page within that of a notebook; height: of CSS."""
     text = page.replace("&", "&amp;").replace('"', "&quot;")
-    return f'<iframe srcdoc="{text}" style="width: 100%; height: {height}em; border: 0"></iframe>'
+    return f'<iframe srcdoc="{text}" style="width: 100%; height: {height}; border: 0"></iframe>'
 
 
 class Report(Dict[str, Any]):
@@ -56,7 +56,7 @@ class Report(Dict[str, Any]):
         return _melflow.html_report(json.dumps(self))
 
     def _repr_html_(self) -> str:
-        return framed(self.html(), 36)
+        return framed(self.html(), "36em")
 
 
 class _Bar:

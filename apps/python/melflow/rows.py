@@ -266,7 +266,7 @@ class RowLoader(Epochs):
 
     def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0,
                  split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
-                 rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: "bool | str" = False,
+                 rank: Optional[int] = None, world_size: int = 1, drop_last: bool = False, normalize: "bool | str" = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
@@ -400,12 +400,15 @@ class RowLoader(Epochs):
         return self._made_order[1]
 
     def _begin(self) -> RowBatches:
-        if self._together is not None and not self._warned:
-            self._warn_if_slow(int(self._together[1].max()))
+        if self.rows._kept_rows is not None and not self._warned:
+            self._warned = True
+            if self._together is not None:
+                self._warn_if_slow(int(self._together[1].max()))
+            if self._shuffle or self._bucket:
+                self._warn_if_short()
         return self._run_of(self._order(self._epoch, self._delivered))
 
     def _warn_if_slow(self, most: int) -> None:
-        self._warned = True
         reader, kept = self.rows._reader, self.rows._kept_rows
         if most > kept:
             each = most * reader.row_bytes / 2**20
@@ -413,6 +416,17 @@ class RowLoader(Epochs):
                           f"{kept * reader.row_bytes / 2**20:,.1f} MiB, so a recording is decoded again for each batch that has "
                           f'samples of it. store="{math.ceil(6 * each)}MiB" decodes it once an epoch; so does melflow.Loader',
                           stacklevel=5)
+
+    def _warn_if_short(self) -> None:
+        """Of memory that has less room than `store` allows, while the order goes by `store`."""
+        reader = self.rows._reader
+        wanted = min(int(self._counts.sum()), self.rows._kept_rows or 0) * reader.row_bytes
+        able = reader.storable_bytes
+        if wanted > able:
+            mib = max(1, int(able) >> 20)
+            warnings.warn(f"this epoch will be slow: store may keep {wanted / 2**20:,.0f} MiB of rows, but of the memory that is available "
+                          f"here (the machine's, less what control groups of a container or a job take away) it uses {mib:,} MiB at most, so "
+                          f'recordings are decoded again and again. store="{mib}MiB" mixes samples within what is kept', stacklevel=5)
 
     def _run_of(self, order: EpochOrder) -> RowBatches:
         rows = self.rows

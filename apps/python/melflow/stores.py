@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import html
 import posixpath
 import random
 import re
@@ -133,6 +134,10 @@ def _client(limits: Limits) -> Dict[str, Any]:
             raise Refused("is redirected from a public to a private address")
 
     class Response(aiohttp.ClientResponse):
+        async def text(self, *words: Any, **options: Any) -> str:
+            page = await super().text(*words, **options)
+            return _LINK.sub(_unescaped, page) if self.content_type == "text/html" else page
+
         async def read(self) -> bytes:
             if self._body is None:
                 most = min(limits.largest, _LARGEST_PAGE) if self.content_type == "text/html" else limits.largest
@@ -164,6 +169,15 @@ def _client(limits: Limits) -> Dict[str, Any]:
     trace.on_request_redirect.append(on_redirect)
     timeout = aiohttp.ClientTimeout(total=limits.time, sock_connect=limits.patience, sock_read=limits.patience)
     return {"response_class": Response, "trace_configs": [trace], "timeout": timeout}
+
+
+_LINK = re.compile(r"""(?i)(<a\s[^>]*?href=)(["'])([^"']*)\2""")
+
+
+def _unescaped(link: "re.Match[str]") -> str:
+    """A link of a page, in which fsspec takes entities (&amp;) as they are."""
+    place = html.unescape(link[3]).replace('"', "%22").replace("'", "%27")
+    return f"{link[1]}{link[2]}{place}{link[2]}"
 
 
 def _version(info: Dict[str, Any]) -> Optional[str]:
@@ -243,7 +257,8 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
     is_web, by_libcurl = root.startswith(_WEB), is_plain(root)
     for name in sorted(found):
         info = found[name]
-        if info.get("type", "file") != "file":
+        # A key that ends in "/" is how consoles of object stores make a folder.
+        if info.get("type", "file") != "file" or (name + "/" == folder or name.endswith("/")) and not is_web:
             continue
         if root.startswith("https://") and name.startswith("http://"):  # as a page with its list may have it
             name = "https" + name[4:]

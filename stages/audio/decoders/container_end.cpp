@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "stages/audio/decoders/ogg_pages.h"
+#include "stages/audio/decoders/voc_blocks.h"
 
 namespace melflow {
 namespace {
@@ -41,24 +42,6 @@ std::optional<Chunk> au_samples(const Head& head) {
   const bool big = head.is(".snd");
   if ((!big && !head.is("dns.")) || head.count < 24) return std::nullopt;
   return Chunk{head.number(4, 4, big), head.number(8, 4, big)};
-}
-
-// Finds the samples of Creative's VOC: blocks with a kind (one byte) and a size (three), up to one
-// of kind 0. Kinds 1 and 9 are samples, after 2 and 12 bytes of format (sox.sourceforge.net,
-// AudioFormats, 11.5).
-std::optional<Chunk> voc_samples(const ReadAt& read, const Head& head) {
-  if (!head.is("Creative Voice File\x1A") || head.count < 22) return std::nullopt;
-  std::uint64_t at = head.number(20, 2, false);
-  for (int i = 0; i < kMostChunks; ++i) {
-    const Head block(read, at);
-    const std::uint64_t kind = block.number(0, 1, false), size = block.number(1, 3, false);
-    if (block.count < 4 || kind == 0) break;
-    at += 4;
-    const std::uint64_t format = kind == 1 ? 2 : kind == 9 ? 12 : 0;
-    if (format > 0) return Chunk{at + format, size - std::min(size, format)};
-    at += size;
-  }
-  return std::nullopt;
 }
 
 // Finds the samples of NIST SPHERE: lines with a name, a type and a value, "sample_count -i 16000",
@@ -102,6 +85,27 @@ std::optional<std::uint64_t> chunks_promise(const Head& head) {
   return size + 8;
 }
 
+// Returns the size of the file by ASF's file properties (Microsoft, Advanced Systems Format (ASF)
+// Specification, 3.2), which FFmpeg disregards if the file is far from it; a broadcast has none.
+std::optional<std::uint64_t> asf_promise(const ReadAt& read, const Head& head) {
+  using namespace std::string_view_literals;
+  if (!head.is("\x30\x26\xB2\x75\x8E\x66\xCF\x11"sv)) return std::nullopt;
+  std::uint64_t at = 30;
+  for (int i = 0; i < kMostChunks; ++i) {
+    const Head object(read, at);
+    const std::uint64_t size = object.number(16, 8, false);
+    if (object.count < object.bytes.size() || size < 24 || size > kOpen) break;
+    if (object.is("\xA1\xDC\xAB\x8C\x47\xA9\xCF\x11\x8E\xE4\x00\xC0\x0C\x20\x53\x65"sv)) {
+      const Head flags(read, at + 88);
+      const bool is_broadcast = flags.count < 4 || (flags.number(0, 1, false) & 1) != 0;
+      const std::uint64_t promise = Head(read, at + 40).number(0, 8, false);
+      return is_broadcast || promise == 0 ? std::nullopt : std::optional(promise);
+    }
+    at += size;
+  }
+  return std::nullopt;
+}
+
 // How a file of chunks is written, and which chunk has the samples.
 struct Container {
   bool is_big = false;
@@ -140,7 +144,7 @@ std::uint64_t behind(std::uint64_t end, const Container& c) {
 std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
   if (auto samples = au_samples(head)) return samples;
   if (auto samples = nist_samples(read, head)) return samples;
-  if (auto samples = voc_samples(read, head)) return samples;
+  if (const auto voc = voc_blocks(read)) return Chunk{voc->begin, voc->end - voc->begin};
   const auto c = container(head);
   if (!c) return std::nullopt;
   std::uint64_t at = c->first;
@@ -157,6 +161,10 @@ std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
   }
   return std::nullopt;
 }
+
+// Whether it is a size as SoX and others write to a pipe, where they never know it: the largest of
+// 31 bits, or little less. A file of that size is there as a whole.
+bool is_placeholder(std::uint64_t size) { return size > 0x7FFE0000 && size < 0x80001000; }
 
 bool is_open(std::uint64_t size) { return size == 0 || size == kOpen || size >= kMost; }
 
@@ -210,35 +218,54 @@ std::optional<std::uint64_t> samples_size(const ReadAt& read) {
   return samples && !is_open(samples->size) ? std::optional(samples->size) : std::nullopt;
 }
 
-std::string cut_off_remark(const ReadAt& read, std::uint64_t size) {
+Damage cut_off(const ReadAt& read, std::uint64_t size) {
+  const auto share = [](std::uint64_t lost, std::uint64_t all) {
+    return all > 0 ? static_cast<double>(lost) / static_cast<double>(all) : 0.0;
+  };
   const Head head(read, 0);
   const auto c = container(head);
   const auto samples = samples_of(read, head);
   auto promise = chunks_promise(head);
+  if (!promise) promise = asf_promise(read, head);
   if (!c && samples && !is_open(samples->size)) promise = samples->at + samples->size;
+  const bool is_counted = samples && !is_open(samples->size);
+  const std::uint64_t there =
+      samples ? std::min(samples->size, size - std::min(size, samples->at)) : 0;
   // Some writers count a padding byte that they do not write.
   if (promise && *promise > size + 1)
-    return fmt::format("short: the header promises {} bytes, the file has {}", *promise, size);
-  if (!samples || is_open(samples->size)) return {};
-  if (samples->at + samples->size > size)
-    return fmt::format("short: the header promises {} bytes of samples, the file has {}",
-                       samples->size, size - std::min(size, samples->at));
+    return {fmt::format("short: the header promises {} bytes, the file has {}", *promise, size),
+            is_placeholder(*promise) ? 0
+            : is_counted             ? share(samples->size - there, samples->size)
+                                     : share(*promise - size, *promise)};
+  if (!is_counted) return {};
+  if (there < samples->size)
+    return {fmt::format("short: the header promises {} bytes of samples, the file has {}",
+                        samples->size, there),
+            is_placeholder(samples->size) ? 0 : share(samples->size - there, samples->size)};
   const std::uint64_t from = unexplained_behind(read, *samples, size, c);
-  if (from == size) return {};
+  if (from == size) {
+    const auto voc = voc_blocks(read);
+    return voc && voc->count > 1 && !voc->has_end
+               ? Damage{"short: ends without its last block, and nothing says how many there were"}
+               : Damage{};
+  }
+  // What is not decoded counts as sound.
+  const double lost = share(size - from, size - from + samples->size);
   if (c && Head(read, from).is(c->samples))
-    return "holds a second chunk of samples, and only one of the two is decoded";
+    return {"holds a second chunk of samples, and only one of the two is decoded", lost};
   // For example a size of 32 bits in a longer file.
   if (promise && from >= *promise)
-    return fmt::format("the header gives {} bytes, the {} after them are ignored", *promise,
-                       size - from);
-  return fmt::format(
-      "the header counts {} bytes of samples, {} bytes behind them are no chunks of the format and "
-      "are ignored",
-      samples->size, size - from);
+    return {fmt::format("the header gives {} bytes, the {} after them are ignored", *promise,
+                        size - from),
+            lost};
+  return {fmt::format("the header counts {} bytes of samples, {} bytes behind them are no chunks "
+                      "of the format and are ignored",
+                      samples->size, size - from),
+          lost};
 }
 
-std::string end_remark(const EndedRecording& recording, const SampleReader& reader,
-                       const ReadAt& bytes, std::uint64_t size) {
+Damage damage_of(const EndedRecording& recording, const SampleReader& reader, const ReadAt& bytes,
+                 std::uint64_t size) {
   const SF_INFO& info = recording.info;
   const auto seconds = [&info](std::int64_t frames) {
     return static_cast<double>(frames) / info.samplerate;
@@ -250,26 +277,36 @@ std::string end_remark(const EndedRecording& recording, const SampleReader& read
   const std::int64_t slack = !is_mp3 ? 0 : info.samplerate < 32000 ? 2 * 576 : 2 * 1152;
   const bool is_short =
       recording.is_over && recording.is_count_known && decoded + slack < info.frames;
-  if (const auto fault = reader.fault()) {
-    std::string remark =
-        fmt::format("{} after {:.3f} s: {}", fault->is_change ? "changes" : "damaged",
-                    seconds(fault->after), fault->what);
+  const auto fault = reader.fault();
+  Damage out;
+  if (fault) {
+    out.remark = fmt::format("{} after {:.3f} s: {}", fault->is_change ? "changes" : "damaged",
+                             seconds(fault->after), fault->what);
     if (is_short && !fault->is_change)
-      remark += fmt::format(", {} of {} samples are missing", info.frames - decoded, info.frames);
-    return remark;
+      out.remark +=
+          fmt::format(", {} of {} samples are missing", info.frames - decoded, info.frames);
+  } else if (recording.is_over) {
+    out = ogg_damage(bytes, size, decoded, info.samplerate);
+    if (out.remark.empty() && is_short)
+      out.remark =
+          fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
+                      info.frames, seconds(info.frames), decoded, seconds(decoded));
   }
-  if (!recording.is_over) return "";
-  std::string remark = ogg_remark(bytes, size, decoded, info.samplerate);
-  if (remark.empty() && is_short)
-    remark =
-        fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
-                    info.frames, seconds(info.frames), decoded, seconds(decoded));
-  if (!remark.empty()) return remark;
-  remark = cut_off_remark(bytes, size);
-  // That remark counts in bytes; the message adds the duration.
-  return remark.starts_with("short: ")
-             ? fmt::format("{}; {} samples ({:.3f} s) are there", remark, decoded, seconds(decoded))
-             : remark;
+  if (recording.is_over && out.lost == 0) {
+    Damage cut = cut_off(bytes, size);
+    // That remark counts in bytes; the message adds the duration.
+    if (cut.remark.starts_with("short: "))
+      cut.remark += fmt::format("; {} samples ({:.3f} s) are there", decoded, seconds(decoded));
+    if (out.remark.empty()) out.remark = std::move(cut.remark);
+    out.lost = cut.lost;
+  }
+  const auto good = static_cast<double>(decoded - (fault ? fault->silent : 0));
+  double whole = static_cast<double>(decoded + (fault ? fault->missing : 0));
+  if (is_short) whole = std::max(whole, static_cast<double>(info.frames));
+  if (out.lost < 1) whole = std::max(whole, good / (1 - out.lost));
+  whole = std::min(whole, static_cast<double>(recording.wanted));
+  out.lost = whole > good ? 1 - good / whole : 0;
+  return out;
 }
 
 }  // namespace melflow

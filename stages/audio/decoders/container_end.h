@@ -6,8 +6,8 @@
 
 #include <sndfile.h>
 #include <cstdint>
+#include <limits>
 #include <optional>
-#include <string>
 
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/decoders/sound_decoder.h"
@@ -22,21 +22,22 @@ bool is_header_unfinished(const ReadAt& read, std::uint64_t size);
 /// The bytes of the samples by the header; nullopt if it does not say.
 std::optional<std::uint64_t> samples_size(const ReadAt& read);
 
-/// Returns a warning if a file of `size` bytes is cut off, continues after the end that its header
-/// states, or has anything but chunks after its samples (their size in the header is too small);
-/// else "". Sizes of 0 and 2^32 - 1, which programs write before they know the size, count as
-/// unknown.
-std::string cut_off_remark(const ReadAt& read, std::uint64_t size);
+/// Tells whether a file of `size` bytes is cut off, continues after the end that its header states,
+/// or has anything but chunks after its samples (their size in the header is too small). Sizes of 0
+/// and 2^32 - 1, which programs write before they know the size, count as unknown.
+/// With a size near 2^31, as programs write to a pipe, nothing is known to be lost.
+Damage cut_off(const ReadAt& read, std::uint64_t size);
 
 struct EndedRecording {
   const SF_INFO& info;  ///< by its header
   bool is_count_known;  ///< whether the header states the number of samples
   bool is_over;         ///< whether the file has no more samples; false: decoding stopped before
+  std::int64_t wanted = std::numeric_limits<std::int64_t>::max();  ///< samples used of it at most
 };
 
-/// Describes what is wrong with the recording, where, and how much is missing; "" if nothing is.
-/// `bytes` reads the file, which has `size` bytes.
-std::string end_remark(const EndedRecording& recording, const SampleReader& reader,
-                       const ReadAt& bytes, std::uint64_t size);
+/// Tells what is wrong with the recording, where, and how much of what is wanted is lost. `bytes`
+/// reads the file, which has `size` bytes.
+Damage damage_of(const EndedRecording& recording, const SampleReader& reader, const ReadAt& bytes,
+                 std::uint64_t size);
 
 }  // namespace melflow

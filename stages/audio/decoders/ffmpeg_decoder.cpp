@@ -6,7 +6,7 @@
 #ifndef MELFLOW_HAS_FFMPEG
 
 namespace melflow {
-OpenedSound open_ffmpeg(SoundInput&) { return std::string(); }
+OpenedSound open_ffmpeg(SoundInput&, std::int64_t) { return std::string(); }
 bool has_ffmpeg() { return false; }
 }  // namespace melflow
 
@@ -42,7 +42,7 @@ namespace melflow {
 namespace {
 
 // FFmpeg's names for single-file formats with sound; not playlists, which name other files.
-constexpr const char* kFormats = "mov,matroska,asf,aac,amr,ogg,ape,wv,tta";
+constexpr const char* kFormats = "mov,matroska,asf,aac,amr,ogg,ape,wv,tta,voc";
 constexpr int kBuffer = 32 << 10;  // between the input and FFmpeg [bytes]
 
 // The libraries of the major versions whose headers this was compiled with; within a major version
@@ -161,9 +161,15 @@ bool is_known(AVSampleFormat format) {
          packed == AV_SAMPLE_FMT_FLT || packed == AV_SAMPLE_FMT_DBL;
 }
 
+// Whether frames of a lossless codec have check sums.
+bool has_check_sums(AVCodecID codec) {
+  return codec == AV_CODEC_ID_TTA || codec == AV_CODEC_ID_WAVPACK || codec == AV_CODEC_ID_FLAC ||
+         codec == AV_CODEC_ID_APE;
+}
+
 class FfmpegDecoder final : public SoundDecoder {
  public:
-  explicit FfmpegDecoder(SoundInput& input) { reason_ = open(input); }
+  FfmpegDecoder(SoundInput& input, std::int64_t frames) : input_(input) { reason_ = open(frames); }
 
   /// Why the file was refused; "" if it was not.
   [[nodiscard]] const std::string& reason() const { return reason_; }
@@ -185,14 +191,18 @@ class FfmpegDecoder final : public SoundDecoder {
   // The decoder yields only floats.
   std::int64_t read(short*, std::int64_t) override { return 0; }
 
-  [[nodiscard]] std::optional<Fault> fault() const override { return fault_; }
+  [[nodiscard]] std::optional<Fault> fault() const override {
+    std::optional<Fault> out = fault_;
+    if (out) out->missing = missing();
+    return out;
+  }
 
  private:
-  std::string open(SoundInput& input) {
-    input.seek(0);
+  std::string open(std::int64_t frames) {
+    input_.seek(0);
     auto* buffer = static_cast<unsigned char*>(ffmpeg().av_malloc(kBuffer));
     if (buffer == nullptr) throw std::bad_alloc();
-    io_.reset(ffmpeg().avio_alloc_context(buffer, kBuffer, 0, &input, on_read, nullptr, on_seek));
+    io_.reset(ffmpeg().avio_alloc_context(buffer, kBuffer, 0, &input_, on_read, nullptr, on_seek));
     AVFormatContext* context = ffmpeg().avformat_alloc_context();
     if (!io_ || context == nullptr) throw std::bad_alloc();
     context->pb = io_.get();
@@ -221,6 +231,9 @@ class FfmpegDecoder final : public SoundDecoder {
         e < 0)
       return text_of(e);
     codec_->thread_count = 1;  // files are decoded in parallel
+    // Otherwise FFmpeg gives what a wrong check sum belongs to, too.
+    codec_->err_recognition = AV_EF_CRCCHECK;
+    if (has_check_sums(codec_->codec_id)) codec_->err_recognition |= AV_EF_EXPLODE;
     codec_->pkt_timebase = stream_->time_base;
     if (const int e = ffmpeg().avcodec_open2(codec_.get(), found, nullptr); e < 0)
       return text_of(e);
@@ -230,8 +243,10 @@ class FfmpegDecoder final : public SoundDecoder {
     info_.channels = frame_->ch_layout.nb_channels;
     info_.format = SF_FORMAT_RAW | SF_FORMAT_FLOAT;
     const double seconds = seconds_by_header();
-    info_.frames = seconds > 0 ? static_cast<sf_count_t>(seconds * info_.samplerate) : SF_COUNT_MAX;
-    is_guess_ = true;
+    info_.frames = frames > 0    ? frames
+                   : seconds > 0 ? static_cast<sf_count_t>(seconds * info_.samplerate)
+                                 : SF_COUNT_MAX;
+    is_guess_ = frames == 0;
     return "";
   }
 
@@ -244,6 +259,7 @@ class FfmpegDecoder final : public SoundDecoder {
         if (is_other_format()) return false;
         errors_ = 0;
         there_ = frame_->nb_samples;
+        longest_frame_ = std::max(longest_frame_, there_);
         if (there_ > 0) return true;
         continue;
       }
@@ -251,7 +267,7 @@ class FfmpegDecoder final : public SoundDecoder {
         is_over_ = true;
         note_missing();
       } else if (got != AVERROR(EAGAIN)) {
-        note(got);
+        note_packet(got);
       } else if (!is_drained_) {
         next_packet();
       } else {
@@ -265,8 +281,11 @@ class FfmpegDecoder final : public SoundDecoder {
     const int got = ffmpeg().av_read_frame(context_.get(), packet_.get());
     if (got == 0 && packet_->stream_index == stream_->index) {
       ++packets_;
-      if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) note(AVERROR_INVALIDDATA);
-      if (const int e = ffmpeg().avcodec_send_packet(codec_.get(), packet_.get()); e < 0) note(e);
+      packet_bytes_ = packet_->size;
+      bytes_ += packet_bytes_;
+      if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) note_packet(AVERROR_INVALIDDATA);
+      if (const int e = ffmpeg().avcodec_send_packet(codec_.get(), packet_.get()); e < 0)
+        note_packet(e);
     } else if (got < 0) {
       if (got != AVERROR_EOF) note(got);
       if (io_->error < 0 && io_->error != AVERROR_EOF) note(io_->error);
@@ -294,6 +313,16 @@ class FfmpegDecoder final : public SoundDecoder {
     return is_over_ = true;
   }
 
+  // An error of the last packet, which is lost.
+  void note_packet(int error) {
+    if (last_bad_ != packets_) {
+      ++bad_;
+      bad_bytes_ += packet_bytes_;
+      last_bad_ = packets_;
+    }
+    note(error);
+  }
+
   void note(int error) {
     if (!fault_) fault_ = Fault{count_, text_of(error), false};
     is_over_ = is_over_ || ++errors_ >= kMostErrors;
@@ -302,16 +331,51 @@ class FfmpegDecoder final : public SoundDecoder {
   // Notes if the file ended too early: MP4 counts its packets, other formats state a length.
   void note_missing() {
     if (fault_ || info_.samplerate == 0) return;
-    constexpr double kSlack = 0.5;  // [s] tolerance for the lengths that encoders write
-    const double there = static_cast<double>(count_ + there_) / info_.samplerate;
-    // A packet of PCM has many of what a header counts as its frames.
+    const double there = static_cast<double>(count_) / info_.samplerate;
+    if (counted_packets() > packets_)
+      fault_ =
+          Fault{count_, fmt::format("ends after {} of {} packets", packets_, counted_packets())};
+    else if (const double all = seconds_by_header(); all > there + slack())
+      fault_ = Fault{count_, fmt::format("ends, and its header promises {:.3f} s", all)};
+  }
+
+  // Returns how many samples are known to be lost: by the count of packets, by the length that the
+  // header states, or, if decoding ended early, by the bytes that are left.
+  [[nodiscard]] std::int64_t missing() const {
+    const auto rest = [this](auto lost, auto good) {
+      return good > 0 ? static_cast<double>(count_) * static_cast<double>(lost) /
+                            static_cast<double>(good)
+                      : 0;
+    };
+    const std::int64_t good = packets_ - bad_;
+    double out = rest(std::max(counted_packets(), packets_) - good, good);
+    if (const double all = seconds_by_header(); all > 0)
+      out = std::max(out, (all - slack()) * info_.samplerate - static_cast<double>(count_));
+    else if (!is_drained_)
+      out = std::max(out, rest(input_.size() - std::min(input_.at(), input_.size()), input_.at()));
+    else if (counted_packets() == 0)
+      out = std::max(out, rest(bytes_of_frames() - bytes_ + bad_bytes_, bytes_ - bad_bytes_));
+    return static_cast<std::int64_t>(std::max(out, 0.0));
+  }
+
+  // Returns the bytes that should be packets: of AAC without a container all but the tags before it,
+  // of which FFmpeg drops those that are no frames.
+  [[nodiscard]] std::int64_t bytes_of_frames() const {
+    if (std::strcmp(context_->iformat->name, "aac") != 0) return bytes_;
+    const auto all = input_.size() - sound_kind(input_.reader()).begin;
+    return std::max(bytes_, static_cast<std::int64_t>(all));
+  }
+
+  // The number of packets, if the header has it: a packet of PCM has many of what it counts.
+  [[nodiscard]] std::int64_t counted_packets() const {
     const AVCodecID codec = stream_->codecpar->codec_id;
     const bool is_pcm = codec >= AV_CODEC_ID_FIRST_AUDIO && codec < AV_CODEC_ID_ADPCM_IMA_QT;
-    if (!is_pcm && stream_->nb_frames > packets_)
-      fault_ =
-          Fault{count_, fmt::format("ends after {} of {} packets", packets_, stream_->nb_frames)};
-    else if (const double all = seconds_by_header(); all > there + kSlack)
-      fault_ = Fault{count_, fmt::format("ends, and its header promises {:.3f} s", all)};
+    return is_pcm ? 0 : stream_->nb_frames;
+  }
+
+  // Tolerance for the lengths that encoders write [s]: they may count padding.
+  [[nodiscard]] double slack() const {
+    return std::min(0.5, 3.0 * longest_frame_ / info_.samplerate);
   }
 
   // Returns 0 if no length is stated, or FFmpeg only guessed it from the size.
@@ -324,6 +388,7 @@ class FfmpegDecoder final : public SoundDecoder {
                : 0;
   }
 
+  SoundInput& input_;
   Owned<AVIOContext> io_;
   Owned<AVFormatContext> context_;  // freed before io_
   Owned<AVCodecContext> codec_;
@@ -333,7 +398,10 @@ class FfmpegDecoder final : public SoundDecoder {
   std::string reason_;
   std::optional<Fault> fault_;
   std::int64_t count_ = 0, packets_ = 0;
-  int there_ = 0, used_ = 0;  // samples of frame_
+  std::int64_t bad_ = 0, last_bad_ = -1;  // packets that were not decoded, and the last of them
+  std::int64_t bytes_ = 0, bad_bytes_ = 0, packet_bytes_ = 0;  // of all, of bad_, of the last
+  int there_ = 0, used_ = 0;                                   // samples of frame_
+  int longest_frame_ = 0;
   int errors_ = 0;
   bool is_drained_ = false, is_over_ = false;
 };
@@ -342,9 +410,9 @@ class FfmpegDecoder final : public SoundDecoder {
 
 bool has_ffmpeg() { return ffmpeg().is_here; }
 
-OpenedSound open_ffmpeg(SoundInput& input) {
+OpenedSound open_ffmpeg(SoundInput& input, std::int64_t frames) {
   if (!has_ffmpeg()) return std::string();
-  auto out = std::make_unique<FfmpegDecoder>(input);
+  auto out = std::make_unique<FfmpegDecoder>(input, frames);
   if (!out->reason().empty()) return out->reason();
   return OpenedSound(std::move(out));
 }

@@ -92,7 +92,7 @@ class FlacDecoder final : public SoundDecoder {
                                "{} channels, {} bits: {} samples are dropped",
                                other_.rate, other_.channels, other_.bits, format_.rate,
                                format_.channels, format_.bits, left_out_),
-                   true};
+                   true, left_out_ + missing_, silent_};
     // If there is a count, it shows how much is missing, and tags at the end do no harm.
     const bool is_bad_end = is_over_ && suspect_ != nullptr && promised_ == 0;
     if (wrong_at_ < 0 && !is_bad_end) {
@@ -102,7 +102,7 @@ class FlacDecoder final : public SoundDecoder {
     std::string what = wrong_at_ < 0 ? suspect_ : wrong_;
     if (promised_ == 0 && missing_ > 0) what += fmt::format(", {} samples are missing", missing_);
     if (silent_ > 0) what += fmt::format(", {} samples are silence instead", silent_);
-    return Fault{wrong_at_ < 0 ? decoded_ : wrong_at_, std::move(what), false};
+    return Fault{wrong_at_ < 0 ? decoded_ : wrong_at_, std::move(what), false, missing_, silent_};
   }
   [[nodiscard]] std::int64_t untimed_from() const override { return untimed_from_; }
 

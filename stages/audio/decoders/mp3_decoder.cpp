@@ -29,7 +29,8 @@ constexpr const char* kNoFrame = "there are bytes that are not a frame";
 
 class Mp3Decoder final : public SoundDecoder {
  public:
-  Mp3Decoder(SoundInput& input, const SoundKind& kind) : input_(input), start_(kind.begin) {
+  Mp3Decoder(SoundInput& input, const SoundKind& kind)
+      : input_(input), start_(kind.begin), junk_(kind.junk) {
     static const int ready = mpg123_init();
     int error = ready;
     if (ready == MPG123_OK) handle_.reset(mpg123_new(nullptr, &error));
@@ -85,10 +86,10 @@ class Mp3Decoder final : public SoundDecoder {
 
   [[nodiscard]] std::optional<Fault> fault() const override {
     if (is_changed_)
-      return Fault{changed_at_, fmt::format("{}: {} samples are dropped", change_, left_out_),
-                   true};
-    if (fault_at_ >= 0) return Fault{fault_at_, what_, false};
-    if (!begin_.empty()) return Fault{0, begin_, false};
+      return Fault{changed_at_, fmt::format("{}: {} samples are dropped", change_, left_out_), true,
+                   left_out_ + missing()};
+    if (fault_at_ >= 0) return Fault{fault_at_, what_, false, missing()};
+    if (!begin_.empty()) return Fault{0, begin_, false, missing()};
     return std::nullopt;
   }
   // Frames have no numbers, so all times after a fault are uncertain.
@@ -126,8 +127,10 @@ class Mp3Decoder final : public SoundDecoder {
     const off_t at = static_cast<off_t>(start_) + from_start;
     if (end_ >= 0 && at != end_ &&
         !are_tags(input_.reader(), static_cast<std::uint64_t>(end_),
-                  static_cast<std::uint64_t>(at)))
+                  static_cast<std::uint64_t>(at))) {
       note(kNoFrame, count_);
+      lost_bytes_ += std::max<std::int64_t>(0, at - end_);
+    }
     frame_at_ = at;
     end_ = at + frame.framesize;
   }
@@ -142,7 +145,8 @@ class Mp3Decoder final : public SoundDecoder {
     constexpr std::uint32_t kAlike = 0xFFFE0C00;
     while (end_ < size) {
       const std::uint32_t next = header_at(end_);
-      if (next == 0 || (next & kAlike) != (header_at(frame_at_) & kAlike)) return;
+      if (next == 0 || (next & kAlike) != (header_at(frame_at_) & kAlike))
+        return look_at_rest(static_cast<std::uint64_t>(end_), input_.size());
       const auto bytes =
           static_cast<off_t>(mp3_frame_size(input_.reader(), static_cast<std::uint64_t>(end_)));
       if (is_guess_ || end_ + bytes > size)
@@ -152,6 +156,17 @@ class Mp3Decoder final : public SoundDecoder {
       if (bytes == 0) return;
       end_ += bytes;
     }
+  }
+  // Notes a fault if many bytes after the last frame are no tags, and no count says that it was the
+  // last one. Bytes behind MPEG audio in a WAV are its chunks.
+  void look_at_rest(std::uint64_t from, std::uint64_t size) {
+    constexpr std::uint64_t kFew = 4096;
+    constexpr std::uint32_t kRiff = 0x52494646;
+    if (!is_guess_ || size - from <= kFew || are_tags(input_.reader(), from, size) ||
+        header_at(0) == kRiff)
+      return;
+    note(fmt::format("its last {} bytes are neither a frame nor a tag", size - from), count_);
+    lost_bytes_ += static_cast<std::int64_t>(size - from);
   }
   // Returns the four bytes at `at`; 0 if there are fewer.
   [[nodiscard]] std::uint32_t header_at(off_t at) const {
@@ -181,6 +196,14 @@ class Mp3Decoder final : public SoundDecoder {
                           rate, channels, rate_, channels_);
   }
 
+  // Returns about how many samples were in the bytes that are no frames.
+  [[nodiscard]] std::int64_t missing() const {
+    const double all = static_cast<double>(input_.size() - start_ + junk_);
+    const double lost = static_cast<double>(lost_bytes_ + static_cast<std::int64_t>(junk_));
+    return lost < all ? static_cast<std::int64_t>(static_cast<double>(count_) * lost / (all - lost))
+                      : 0;
+  }
+
   // Only the first fault counts.
   void note(std::string what, std::int64_t at) {
     if (fault_at_ >= 0) return;
@@ -207,14 +230,16 @@ class Mp3Decoder final : public SoundDecoder {
 
   SoundInput& input_;
   std::uint64_t start_;  // of the first frame [bytes]
+  std::uint64_t junk_;   // before it, neither frames nor tags [bytes]
   std::string begin_;    // the fault at the first frame
   std::unique_ptr<mpg123_handle, Mp3Deleter> handle_;
   long rate_ = 0;
   int channels_ = 0, channels_now_ = 0, encoding_ = 0, errors_ = 0;
   unsigned char* frame_ = nullptr;  // its samples that were not read, interleaved
   std::int64_t frame_left_ = 0;
-  off_t frame_at_ = 0;     // position of the last frame [bytes]
-  std::int64_t end_ = -1;  // the end of that frame [bytes]
+  off_t frame_at_ = 0;           // position of the last frame [bytes]
+  std::int64_t end_ = -1;        // the end of that frame [bytes]
+  std::int64_t lost_bytes_ = 0;  // behind the first frame, neither frames nor tags
   std::int64_t count_ = 0, left_out_ = 0;
   std::int64_t fault_at_ = -1, changed_at_ = -1;
   std::string what_, change_;

@@ -127,7 +127,7 @@ class Pages {
 
 }  // namespace
 
-std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t decoded, int rate) {
+Damage ogg_damage(const ReadAt& read, std::uint64_t size, std::int64_t decoded, int rate) {
   std::array<std::byte, 4> begin;
   if (read(0, begin) < begin.size() || std::to_integer<char>(begin[0]) != 'O' ||
       std::to_integer<char>(begin[1]) != 'g' || std::to_integer<char>(begin[2]) != 'g')
@@ -138,20 +138,23 @@ std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t deco
   for (const Link& link : pages.links())
     (&link == &pages.links().front() ? first : others) += samples(link.seconds());
   const std::int64_t missing = std::max<std::int64_t>(0, first - decoded);
+  const std::int64_t lost = missing + others, all = first + others;
+  const double share = all > 0 ? static_cast<double>(lost) / static_cast<double>(all) : 0;
   if (pages.is_damaged())
-    return fmt::format(
-        "damaged: pages are missing or have a wrong check sum, {} of {} samples are missing",
-        missing + others, first + others);
+    return {fmt::format("damaged: pages are missing or have a wrong check sum, {} of {} samples "
+                        "are missing",
+                        lost, all),
+            share};
   if (pages.links().size() > 1)
-    return fmt::format(
-        "holds {} streams one after the other, of which only the first is decoded: {} of "
-        "{} samples are dropped",
-        pages.links().size(), others + missing, first + others);
+    return {fmt::format("holds {} streams one after the other, of which only the first is "
+                        "decoded: {} of {} samples are dropped",
+                        pages.links().size(), lost, all),
+            share};
   if (!pages.ends_whole())
-    return fmt::format(
-        "short: the stream ends without its last page, after {} samples ({:.3f} s); nothing says "
-        "how many there were",
-        decoded, static_cast<double>(decoded) / rate);
+    return {fmt::format("short: the stream ends without its last page, after {} samples ({:.3f} "
+                        "s); nothing says how many there were",
+                        decoded, static_cast<double>(decoded) / rate),
+            share};
   return {};
 }
 

@@ -41,7 +41,7 @@ std::int64_t SampleReader::read(std::byte* out, std::int64_t want) {
     if (n > 0) mix(interleaved_.data(), 1.0F, reinterpret_cast<float*>(out), n);
   }
   if (n <= 0) return 0;
-  if (type_ == SampleType::float32 && !narrow_) find_bad(reinterpret_cast<const float*>(out), n);
+  if (type_ == SampleType::float32 && !narrow_) look_at(reinterpret_cast<const float*>(out), n);
   count_ += n;
   return n;
 }
@@ -75,15 +75,17 @@ void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n)
   }
 }
 
-void SampleReader::find_bad(const float* samples, std::int64_t n) {
+// Magnitudes are ordered as their bits are, with what is no finite number above all others.
+void SampleReader::look_at(const float* samples, std::int64_t n) {
   if (bad_sample_ >= 0) return;
-  constexpr std::uint32_t exponent = 0x7f800000;  // all ones: infinite or not a number
-  std::uint32_t any = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto bits = std::bit_cast<std::uint32_t>(samples[i]);
-    any |= (bits & exponent) == exponent ? 1U : 0U;
+  constexpr std::int32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
+  std::int32_t most = std::bit_cast<std::int32_t>(peak_);
+  for (std::int64_t i = 0; i < n; ++i)
+    most = std::max(most, std::bit_cast<std::int32_t>(samples[i]) & kMagnitude);
+  if (most < kInfinity) {
+    peak_ = std::bit_cast<float>(most);
+    return;
   }
-  if (any == 0) return;
   std::int64_t i = 0;
   while (std::isfinite(samples[i])) ++i;
   bad_sample_ = count_ + i;

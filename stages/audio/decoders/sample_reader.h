@@ -45,6 +45,8 @@ class SampleReader {
   [[nodiscard]] std::int64_t count() const { return count_; }
   /// The number of the first sample that was infinite or not a number; -1 if there is none.
   [[nodiscard]] std::int64_t bad_sample() const { return bad_sample_; }
+  /// The largest magnitude of the samples read so far; 0 for files of at most 16 bits.
+  [[nodiscard]] float peak() const { return peak_; }
   /// The first fault so far, if any.
   [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return sound_.fault(); }
   /// The first sample so far that may be at the wrong time (SoundDecoder::untimed_from).
@@ -56,7 +58,7 @@ class SampleReader {
  private:
   template <class Value>
   void mix(const Value* in, float scale, float* out, std::int64_t n);
-  void find_bad(const float* samples, std::int64_t n);
+  void look_at(const float* samples, std::int64_t n);
 
   SoundFile sound_;
   Downmix downmix_;
@@ -66,6 +68,7 @@ class SampleReader {
   std::int64_t chunk_;  // frames read at once through the buffer
   SampleType type_;
   std::int64_t bad_sample_ = -1;
+  float peak_ = 0;
   ChannelLevels levels_;
   std::vector<float> interleaved_;
   std::vector<short> narrow_interleaved_;

@@ -63,6 +63,12 @@ class SoundInput {
   int error_ = 0;
 };
 
+/// What is wrong with a recording.
+struct Damage {
+  std::string remark;  ///< "" if nothing is
+  double lost = 0;     ///< share of the recording that is known to be lost, 0 to 1
+};
+
 class SoundDecoder {
  public:
   virtual ~SoundDecoder() = default;
@@ -83,7 +89,9 @@ class SoundDecoder {
   struct Fault {
     std::int64_t after = 0;  ///< frames read before it
     std::string what;
-    bool is_change = false;  ///< no error: the rest of the stream has another format
+    bool is_change = false;    ///< no error: the rest of the stream has another format
+    std::int64_t missing = 0;  ///< frames that are known to be lost, beside what the header counts
+    std::int64_t silent = 0;   ///< frames, of those read, that are silence in place of lost ones
   };
   [[nodiscard]] virtual std::optional<Fault> fault() const = 0;
 
@@ -109,8 +117,10 @@ using OpenedSound = std::variant<std::unique_ptr<SoundDecoder>, std::string>;
 OpenedSound open_sndfile(SoundInput& input, const SoundKind& kind);
 OpenedSound open_flac(SoundInput& input, const SoundKind& kind);  ///< also in Ogg
 OpenedSound open_mp3(SoundInput& input, const SoundKind& kind);
-OpenedSound open_ffmpeg(SoundInput& input);  ///< refuses all files if !has_ffmpeg()
-bool has_ffmpeg();                           ///< whether it was built in and can be loaded
+/// Refuses all files if !has_ffmpeg(). `frames`: their number by the container, where FFmpeg does
+/// not tell it; 0: unknown.
+OpenedSound open_ffmpeg(SoundInput& input, std::int64_t frames = 0);
+bool has_ffmpeg();  ///< whether it was built in and can be loaded
 std::unique_ptr<SoundDecoder> open_plain(SoundInput& input, const PlainSamples& samples);
 
 }  // namespace melflow

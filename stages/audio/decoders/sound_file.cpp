@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "stages/audio/decoders/voc_blocks.h"
+
 namespace melflow {
 
 SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std::move(input))) {
@@ -19,13 +23,17 @@ SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std
 }
 
 void SoundFile::open(const SoundKind& kind) {
+  if (kind.name == "VOC") {
+    const auto blocks = voc_blocks(input_->reader());
+    if (blocks && blocks->count > 1) return open_voc(*blocks);
+  }
   const bool is_flac = kind.name == "FLAC" || kind.is_ogg_flac;
   OpenedSound opened = is_flac              ? open_flac(*input_, kind)
                        : kind.name == "MP3" ? open_mp3(*input_, kind)
                                             : open_sndfile(*input_, kind);
   const bool is_for_ffmpeg = is_left_to_ffmpeg(kind.name);
   if (opened.index() == 1 && input_->error() == 0 &&
-      (is_for_ffmpeg || kind.name == "Ogg" || kind.name.empty())) {
+      (is_for_ffmpeg || kind.name == "Ogg" || kind.name == "VOC" || kind.name.empty())) {
     input_->restore();
     OpenedSound other = open_ffmpeg(*input_);
     is_by_ffmpeg_ = other.index() == 0;
@@ -35,6 +43,22 @@ void SoundFile::open(const SoundKind& kind) {
     decoder_ = std::move(*decoder);
   else
     reason_ = std::get<1>(std::move(opened));
+}
+
+// libsndfile reads the first block of samples only.
+void SoundFile::open_voc(const VocBlocks& blocks) {
+  OpenedSound opened =
+      blocks.are_alike && has_ffmpeg() ? open_ffmpeg(*input_, blocks.frames) : std::string();
+  if (auto* decoder = std::get_if<0>(&opened)) {
+    decoder_ = std::move(*decoder);
+    is_by_ffmpeg_ = true;
+  } else if (reason_ = std::get<1>(std::move(opened)); reason_.empty()) {
+    reason_ = fmt::format(
+        "its sound is in {} blocks{} convert it, for example to FLAC", blocks.count,
+        blocks.are_alike ? ", and more than one is decoded only by FFmpeg's libraries (Debian: "
+                           "libavformat59) and a melflow built with their headers; install them, or"
+                         : " of several formats, of silence, or repeated;");
+  }
 }
 
 std::string SoundFile::why() const { return why_not_sound(input_->reader(), reason_); }

@@ -1,6 +1,6 @@
 // A sound file, opened by the library for its kind: FLAC by libFLAC and MP3 by libmpg123, whose
 // errors libsndfile would partly hide; plain samples without a library; all other kinds by
-// libsndfile. FFmpeg, if built in, opens the files that these refuse.
+// libsndfile. FFmpeg, if built in, opens the files that these refuse, and VOC of several blocks.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,8 @@
 #include "stages/audio/decoders/sound_decoder.h"
 
 namespace melflow {
+
+struct VocBlocks;
 
 class SoundFile {
  public:
@@ -35,6 +37,7 @@ class SoundFile {
 
  private:
   void open(const SoundKind& kind);
+  void open_voc(const VocBlocks& blocks);
 
   std::unique_ptr<SoundInput> input_;  // at a fixed address, to which the decoder refers
   std::unique_ptr<SoundDecoder> decoder_;

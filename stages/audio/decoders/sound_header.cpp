@@ -227,6 +227,7 @@ SoundKind sound_kind(const ReadAt& read) {
                               Magic{"dns.", "AU"},
                               Magic{"riff", "W64"},
                               Magic{"NIST_1A", "NIST"},
+                              Magic{"Creative Voice File\x1A", "VOC"},
                               Magic{"ftyp", "MP4", 4},
                               Magic{"\x1A\x45\xDF\xA3", "WebM"},
                               Magic{"\x30\x26\xB2\x75\x8E\x66\xCF\x11", "WMA"},

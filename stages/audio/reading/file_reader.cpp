@@ -98,7 +98,7 @@ Result<FileReader::Reading> FileReader::admit(std::shared_ptr<const FileRef> fil
   out.window = window();
   const bool is_packed = part != nullptr && part->is_deflated;
   const std::uint64_t begin = part != nullptr ? part->begin : 0;
-  if (size > settings_.whole && is_packed) {
+  if (is_packed && (size > settings_.whole || part->stored > settings_.whole - size)) {
     auto inflated = inflate_large(*file, fd.get());
     if (!inflated) return std::move(inflated.error());
     if (auto error = check_unchanged(fd.get(), reading.before)) return std::move(*error);

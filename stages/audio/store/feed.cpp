@@ -84,7 +84,8 @@ void Feed::check(PlanCheck& check) const {
 void Feed::open(RunContext& run, const Value& settings) {
   if (run.budget == nullptr) return open_to_read(run, settings);
   if (options_.feed == FeedKind::preload) {
-    store_ = std::make_unique<PreloadStore>(run, files_of(run), options_.preload_overflow);
+    store_ = std::make_unique<PreloadStore>(run, files_of(run), options_.preload_overflow,
+                                            expected_audio(files_of(run).manifest(), settings));
     return;
   }
   const ManifestSource& files = files_of(run);

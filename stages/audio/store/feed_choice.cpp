@@ -13,11 +13,13 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/options/schema.h"
+#include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/containers/container.h"
 #include "stages/files/mapped_range.h"
 #include "stages/files/unique_fd.h"
+#include "stages/length.h"
 
 namespace melflow {
 namespace {
@@ -43,9 +45,29 @@ double final_rate(const Value& settings) {
   return rate;
 }
 
+// What the stages before the store make of a recording's length.
+struct FinalLength {
+  double rate = 0;            // [Hz]; 0: each file's own
+  std::optional<Length> fit;  // of decode
+  bool is_told = true;        // false: it depends on the samples, too
+};
+
+FinalLength final_length(const Value& settings) {
+  FinalLength out{final_rate(settings), {}};
+  for (const Value& stage : settings.items()) {
+    const std::string name = stage.find("stage") != nullptr ? stage.find("stage")->text() : "";
+    out.is_told = out.is_told && (name == "decode" || name == "resample");
+    const Value* fit = name == "decode" ? stage.find("fit") : nullptr;
+    Length length;
+    if (fit != nullptr && fit->is_scalar() && OptionType<Length>::parse(*fit, length).empty())
+      out.fit = length;
+  }
+  return out;
+}
+
 class Look {
  public:
-  explicit Look(double rate) : rate_(rate) {}
+  explicit Look(FinalLength length) : rate_(length.rate), fit_(length.fit) {}
 
   void at(const std::string& path) {
     const FileRef file = located(path);
@@ -68,8 +90,14 @@ class Look {
     if (!sound.ok() || sound.info().samplerate <= 0) return;
     ++files_;
     file_bytes_ += static_cast<double>(size);
+    is_counted_ = is_counted_ && sound.is_count_known();
     measure(sound.info(), path, static_cast<double>(size));
   }
+
+  [[nodiscard]] std::size_t files() const { return files_; }
+  [[nodiscard]] double decoded_bytes() const { return decoded_bytes_; }
+  // Whether all of them say how long they are.
+  [[nodiscard]] bool is_counted() const { return is_counted_; }
 
   void fill(FeedFacts& facts, std::size_t all) const {
     facts.sampled = files_;
@@ -87,13 +115,15 @@ class Look {
     const bool narrow = (info.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16 && info.channels == 1;
     is_plain_ = is_plain_ && has_plain_samples(path) && narrow && !resampled;
     // Limited to a plausible length for a compressed file: a header may claim anything.
-    const double frames = std::min(static_cast<double>(info.frames), 64 * size);
-    decoded_bytes_ +=
-        frames * (resampled ? rate_ / info.samplerate : 1) *
-        static_cast<double>(narrow && !resampled ? sizeof(std::int16_t) : sizeof(float));
+    const double frames = fit_ ? static_cast<double>(fit_->at(info.samplerate))
+                               : std::min(static_cast<double>(info.frames), 64 * size);
+    decoded_bytes_ += frames * (resampled ? rate_ / info.samplerate : 1) *
+                      static_cast<double>(resampled ? sizeof(float) : size_of(sample_type(info)));
   }
 
   double rate_;
+  std::optional<Length> fit_;
+  bool is_counted_ = true;
   std::size_t files_ = 0;
   int probed_ = 0, warm_ = 0;
   double file_bytes_ = 0, decoded_bytes_ = 0;
@@ -150,6 +180,18 @@ FeedChoice choose_feed(const FeedFacts& f) {
                             f.uses, gibibytes(f.decoded_bytes))};
 }
 
+ExpectedAudio expected_audio(const Manifest& manifest, const Value& settings) {
+  const FinalLength length = final_length(settings);
+  if (manifest.size() == 0 || manifest.has_spans()) return {};  // of which recordings are shared
+  const std::size_t step = std::max<std::size_t>(1, manifest.size() / kSampled);
+  Look look(length);
+  for (std::size_t i = 0; i < manifest.size(); i += step) look.at(manifest.path(i));
+  if (look.files() == 0) return {};
+  const double scale = static_cast<double>(manifest.size()) / static_cast<double>(look.files());
+  return {static_cast<std::uint64_t>(look.decoded_bytes() * scale), look.files(),
+          look.files() == manifest.size() && look.is_counted() && length.is_told};
+}
+
 FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const CachePlace& place,
                          int uses) {
   FeedFacts facts;
@@ -160,7 +202,7 @@ FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const 
   facts.cached = share_cached(manifest, place, step);
   facts.sampled = (manifest.size() + step - 1) / step;
   if (facts.cached > 0 || uses <= 1) return facts;  // no more facts are needed
-  Look look(final_rate(settings));
+  Look look(final_length(settings));
   for (std::size_t i = 0; i < manifest.size(); i += step) look.at(manifest.path(i));
   look.fill(facts, manifest.size());
   return facts;

@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kAlignment = 64;    // same as that of buffers
 constexpr std::size_t kEntryBytes = 192;  // memory per file besides its samples
 constexpr std::size_t kLargestSlab = std::size_t{16} << 20;
+constexpr const char* kRefusalAdvice =
+    "; raise memory.host, load what fits (preload_overflow: stream), or take feed: stream or cache";
 
 struct LoadedPiece {
   std::int64_t start = 0;  // of its first sample in the file
@@ -91,9 +93,11 @@ class PreloadStore::Loading final : public AudioStore::Entry {
   std::vector<LoadedPiece> pieces_;
 };
 
-PreloadStore::PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow)
+PreloadStore::PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow,
+                           ExpectedAudio expected)
     : files_listed_(files),
       overflow_(overflow),
+      expected_(expected),
       budget_(*run.budget),
       pool_(run.pool),
       audio_(run.source.count()) {}
@@ -106,7 +110,18 @@ bool PreloadStore::begin_filling(Filling& filling) {
   }
   limit_ = filling.memory;
   slab_size_ = slab_size(limit_);
+  if (overflow_ == PreloadOverflow::refuse) check_expected();
   return true;
+}
+
+// Some headers may mislead by half; those of all files do not.
+void PreloadStore::check_expected() const {
+  if (expected_.bytes / (expected_.is_exact ? 1 : 2) <= limit_) return;
+  throw RunError(fmt::format(
+      "feed: preload: the decoded audio does not fit into memory: by the headers of {} of {} files "
+      "all of them take {}{:.0f} MiB, and memory.host leaves {:.1f} MiB for it{}",
+      expected_.files, audio_.size(), expected_.is_exact ? "" : "about ",
+      mebibytes(expected_.bytes), mebibytes(limit_), kRefusalAdvice));
 }
 
 std::shared_ptr<const StoredAudio> PreloadStore::find(std::size_t index, const FileStamp& stamp) {
@@ -161,9 +176,7 @@ std::string PreloadStore::refusal() const {
   if (files_ > 0)
     text += fmt::format(", all of them may take {:.0f} MiB",
                         mebibytes(taken_) * static_cast<double>(all) / static_cast<double>(files_));
-  return text +
-         "; raise memory.host, load what fits (preload_overflow: stream), or take feed: "
-         "stream or cache";
+  return text + kRefusalAdvice;
 }
 
 void PreloadStore::filled() {
@@ -176,6 +189,7 @@ std::vector<std::pair<std::string, Value>> PreloadStore::summary() const {
   std::vector<std::pair<std::string, Value>> out{
       {"preloaded_files", Value::scalar(std::to_string(files_))},
       {"preloaded_bytes", Value::scalar(std::to_string(bytes_))},
+      {"expected_bytes", Value::scalar(std::to_string(expected_.bytes))},
       {"overflow", Value::scalar(is_full_ ? "true" : "false")}};
   if (split_times_ == nullptr) return out;
   const Manifest& manifest = files_listed_.manifest();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/audio/store/feed_choice.h"
 #include "stages/audio/store/stored_audio.h"
 #include "stages/split_times.h"
 
@@ -19,8 +20,10 @@ class LoadedAudio;
 
 class PreloadStore final : public AudioStore {
  public:
-  /// Takes up to Filling::memory bytes of run.budget.
-  PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow);
+  /// Takes up to Filling::memory bytes of run.budget. begin_filling() throws RunError where
+  /// `expected` is clearly more and nothing may overflow.
+  PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow,
+               ExpectedAudio expected);
 
   std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;
   std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;
@@ -35,9 +38,11 @@ class PreloadStore final : public AudioStore {
   std::byte* take(std::size_t bytes);
   [[nodiscard]] bool add_slab(std::size_t bytes);
   [[nodiscard]] std::string refusal() const;
+  void check_expected() const;
 
   const ManifestSource& files_listed_;
   const PreloadOverflow overflow_;
+  const ExpectedAudio expected_;
   MemoryBudget& budget_;
   BufferPool& pool_;
   Filling* filling_ = nullptr;  // from begin_filling() to filled()

@@ -1,13 +1,16 @@
 #include "stages/features/mel/mel_option_table.h"
 
+#include <limits>
+
 namespace melflow {
 namespace {
 
 using O = MelOptions;
 using Needs = MelOptionRow::Needs;
 
-constexpr double kLargest = 1e38;      // a float reaches 3.4e38
-constexpr double kSmallest = 1.2e-38;  // normal float: the fast logarithm needs one
+constexpr double kLargest = 1e38;  // a float reaches 3.4e38
+constexpr double kSmallest =
+    std::numeric_limits<float>::min();  // normal: the fast logarithm needs one
 
 constexpr MelRange from(double lowest) { return {lowest}; }
 constexpr MelRange from_to(double lowest, double highest) { return {lowest, highest}; }

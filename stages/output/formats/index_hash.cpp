@@ -62,7 +62,7 @@ class Hash {
   std::string buffer_;
 };
 
-// Returns the data of an index without its files.
+// Returns the data of an index without its files and remarks.
 FeatureData whole_of(const OutputIndex& x) {
   FeatureData out;
   for (const RootAttribute& a : root_attributes()) {
@@ -86,9 +86,6 @@ FeatureData whole_of(const OutputIndex& x) {
   out.splits = x.manifest.split_names();
   out.targets = x.manifest.target_names();
   out.columns = x.manifest.text_names();
-  for (const std::size_t i : x.remarked())
-    out.remarks.push_back({static_cast<std::int64_t>(i), x.path(i), x.status(i), x.entry(i).stage,
-                           x.entry(i).reason});
   out.warnings = x.warnings();
   if (x.statistics != nullptr) out.statistics = *x.statistics;
   return out;
@@ -114,7 +111,10 @@ FeatureData::Entry file_of(const OutputIndex& x, std::size_t file) {
 }
 
 // The formats write JSON and order columns differently; the hash does not depend on that.
-void add_whole(Hash& hash, const FeatureData& data) {
+// Remarks are made one by one by `remark_at`, since all of them may take much memory.
+template <class RemarkAt>
+void add_whole(Hash& hash, const FeatureData& data, std::size_t remarks,
+               const RemarkAt& remark_at) {
   for (const RootAttribute& a : root_attributes()) {
     if (a.name == std::string_view(kIndexHash)) continue;
     // Introduced after the hash: outputs without this attribute keep the hash that they had.
@@ -131,13 +131,15 @@ void add_whole(Hash& hash, const FeatureData& data) {
   hash.told(data.root);
   hash.numbers(data.band_hz);
   for (const auto* names : {&data.labels, &data.splits, &data.targets}) hash.names(*names);
-  hash.list(data.remarks, [&](const FeatureData::Remark& remark) {
+  hash.number(remarks);
+  for (std::size_t i = 0; i < remarks; ++i) {
+    const FeatureData::Remark& remark = remark_at(i);
     hash.number(remark.file);
     hash.text(remark.path);
     hash.number(remark.status);
     hash.told(remark.stage);
     hash.told(remark.reason);
-  });
+  }
   hash.names(data.warnings);
   hash.number(data.statistics.has_value());
   if (!data.statistics) return;
@@ -189,7 +191,13 @@ std::vector<std::size_t> by_name(const std::vector<std::string>& names) {
 std::string index_hash(const OutputIndex& index) {
   Hash hash;
   const FeatureData whole = whole_of(index);
-  add_whole(hash, whole);
+  const std::vector<std::size_t> remarked = index.remarked();
+  add_whole(hash, whole, remarked.size(), [&](std::size_t i) {
+    const std::size_t file = remarked[i];
+    Ledger::Entry entry = index.entry(file);
+    return FeatureData::Remark{static_cast<std::int64_t>(file), index.path(file),
+                               index.status(file), std::move(entry.stage), std::move(entry.reason)};
+  });
   const std::vector<std::size_t> columns = by_name(whole.columns);
   for (const std::size_t column : columns) hash.told(whole.columns[column]);
   for (std::size_t i = 0; i < index.files(); ++i) add_file(hash, file_of(index, i), columns);
@@ -198,7 +206,8 @@ std::string index_hash(const OutputIndex& index) {
 
 std::string index_hash(const FeatureData& data) {
   Hash hash;
-  add_whole(hash, data);
+  add_whole(hash, data, data.remarks.size(),
+            [&data](std::size_t i) -> const FeatureData::Remark& { return data.remarks[i]; });
   const std::vector<std::size_t> columns = by_name(data.columns);
   for (const std::size_t column : columns) hash.told(data.columns[column]);
   for (const FeatureData::Entry& e : data.files) add_file(hash, e, columns);

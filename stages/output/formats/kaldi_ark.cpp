@@ -103,13 +103,18 @@ std::uint64_t KaldiLayout::bytes(const KaldiMatrix& m) const {
   return static_cast<std::uint64_t>(height(m) * columns()) * sizeof(float);
 }
 
+// Kaldi's validate_text.pl refuses white space of Unicode, at which Python's str.split() splits.
 std::string kaldi_words(std::string_view text, char blank) {
   std::string out;
-  for (const char c : text)
-    if (c != ' ' && (c < '\t' || c > '\r'))
-      out += c;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t n = std::max<std::size_t>(utf8_length(text, at), 1);
+    const std::string_view character = text.substr(at, n);
+    at += n;
+    if (!is_white_space(character))
+      out += character;
     else if (!out.empty() && out.back() != blank)
       out += blank;
+  }
   while (!out.empty() && out.back() == blank) out.pop_back();
   return out;
 }

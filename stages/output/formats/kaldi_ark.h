@@ -30,7 +30,8 @@ namespace melflow {
 
 constexpr const char* kArkEnding = ".ark";
 
-/// A text as one word, or as words with single blanks between them, which come as `blank`.
+/// A text as one word, or as words with single blanks between them, which come as `blank`; white
+/// space of Unicode is between words, too.
 std::string kaldi_words(std::string_view text, char blank);
 
 /// Which files there are beside the ark, its table and its index, and how matrices are stored.

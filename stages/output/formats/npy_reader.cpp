@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -21,6 +20,7 @@
 #include "stages/output/formats/npy_layout.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/formats/stored_json.h"
+#include "stages/python_json.h"
 
 namespace melflow {
 namespace {
@@ -67,39 +67,12 @@ std::vector<double> numbers_or_nan(const Json& list) {
   return out;
 }
 
-// Stands for the byte of the next character: U+FDD0, which is no character of any text.
-constexpr std::string_view kByteMark = "\xEF\xB7\x90";
-
-void restore_bytes(Json& json) {
-  if (json.is_string()) {
-    auto& text = json.get_ref<std::string&>();
-    for (std::size_t at = 0; (at = text.find(kByteMark, at)) != text.npos; ++at) {
-      const std::size_t next = at + kByteMark.size();  // U+0080 to U+00FF has two bytes
-      if (next + 1 >= text.size() || (text[next] & 0xFE) != 0xC2) continue;
-      const auto byte = static_cast<char>((text[next] & 3) << 6 | (text[next + 1] & 0x3F));
-      text.replace(at, next + 2 - at, 1, byte);
-    }
-  } else if (json.is_structured()) {
-    for (Json& one : json) restore_bytes(one);
-  }
-}
-
 // The document with the bytes of texts that are not UTF-8, which it has as \udc80 to \udcff.
 Json parse_with_bytes(const std::string& document) {
-  if (document.find(kByteMark) != document.npos)
-    return parse_stored(without_escaped_bytes(document));
-  const auto is_hex = [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; };
-  std::string marked;
-  for (std::string_view rest = document; !rest.empty();) {
-    const bool is_escape = rest.starts_with('\\');  // also of a pair, whose second begins none
-    const bool is_byte = rest.size() > 6 && rest.starts_with("\\udc") && rest[4] >= '8' &&
-                         is_hex(rest[4]) && is_hex(rest[5]);
-    const std::size_t taken = is_byte ? 4 : is_escape ? 2 : 1;
-    marked.append(is_byte ? "\\ufdd0\\u00" : rest.substr(0, taken));
-    rest.remove_prefix(std::min(taken, rest.size()));
-  }
-  Json out = parse_stored(marked);
-  restore_bytes(out);
+  const auto marked = with_marked_bytes(document);
+  if (!marked) return parse_stored(without_escaped_bytes(document));
+  Json out = parse_stored(*marked);
+  restore_all_bytes(out);
   return out;
 }
 

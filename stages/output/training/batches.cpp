@@ -206,7 +206,7 @@ class Batches final : public Sink<MelBatch>,
     warn_ = run.warn;
     const SampleBatcher::Settings settings = batcher_settings(run.settings.host_memory);
     batcher_ = std::make_unique<SampleBatcher>(settings, [this](SampleBatch batch) {
-      batch.remark = say_cut();
+      say_cut();
       ++batches_;
       samples_ += batch.files.size();
       if (delivery_ == nullptr) return true;
@@ -310,8 +310,8 @@ class Batches final : public Sink<MelBatch>,
     if (options_.shuffle == 0 && options_.bucket == 0) return 0;
     return is_ragged() ? host / 2 : static_cast<std::size_t>(options_.shuffle) * row_memory();
   }
-  // Returns a remark, once and with the next batch, that fewer are held than were asked for.
-  std::string say_cut() {
+  // Warns, once and before the next batch, that fewer are held than were asked for.
+  void say_cut() {
     for (const auto& [option, asked, most] :
          {std::tuple("shuffle", options_.shuffle, batcher_->most_shuffled()),
           std::tuple("bucket", options_.bucket, batcher_->most_in_bucket())}) {
@@ -320,10 +320,9 @@ class Batches final : public Sink<MelBatch>,
           "batches: {}: {} recordings at a time, and not {}, fill the part of memory.host that it "
           "may take ({}); raise memory.host where more are wanted",
           option, most, asked, rounded_up(held_bytes_));
-      if (warn_) warn_(text);
-      return text;
+      if (delivery_ != nullptr) delivery_->queue->warn(text);
+      if (warn_) warn_(std::move(text));
     }
-    return {};
   }
   [[nodiscard]] SampleBatcher::Settings batcher_settings(std::size_t host) {
     SampleBatcher::Settings s;

@@ -39,6 +39,16 @@ void BatchQueue::close() {
   changed_.notify_all();
 }
 
+void BatchQueue::warn(std::string text) {
+  const std::lock_guard lock(mutex_);
+  warnings_.push_back(std::move(text));
+}
+
+std::vector<std::string> BatchQueue::take_warnings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(warnings_, {});
+}
+
 std::size_t BatchQueue::waiting() const {
   const std::lock_guard lock(mutex_);
   return batches_.size();

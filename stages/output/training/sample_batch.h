@@ -29,7 +29,6 @@ struct SampleBatch {
   NumberType type = NumberType::float32;
   std::vector<std::int64_t> files;    ///< positions of their recordings in the list
   std::vector<std::int64_t> offsets;  ///< by sample: the row of its recording with which it begins
-  std::string remark;                 ///< on the pass as a whole, in one of its batches; "": none
 };
 
 /// A bounded queue; one thread puts, one takes.
@@ -48,11 +47,17 @@ class BatchQueue {
   void close();
   [[nodiscard]] std::size_t waiting() const;
 
+  /// Adds a warning about the pass as a whole, for the program. From any thread.
+  void warn(std::string text);
+  /// Returns the warnings since the last call.
+  [[nodiscard]] std::vector<std::string> take_warnings();
+
  private:
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<SampleBatch> batches_;
+  std::vector<std::string> warnings_;
   bool is_ended_ = false, is_closed_ = false;
 };
 
