@@ -93,8 +93,6 @@ inline constexpr Property<std::shared_ptr<const ManifestFields>> kManifestFields
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
 /// Which samples these are.
 inline constexpr Property<UtteranceRule> kUtteranceRule{"utterance_rule"};
-/// Whether recordings of several channels are the mean of these, as nobody chose a channel.
-inline constexpr Property<bool> kIsDownmixed{"is_downmixed"};
 /// Whether Python gives the bytes of some recordings, for which a reader waits.
 inline constexpr Property<bool> kIsGiven{"is_given"};
 /// Whether every upstream route decides by the content of a file, not by its entry in a list, so

@@ -98,6 +98,7 @@ struct FileAudio {
   std::int64_t frames = 0;  ///< decoded so far, at that rate
   std::int64_t total = 0;   ///< frames by the file's header; 0: it does not say
   int channels = 0;         ///< of the file, from which the samples were made; 0: not known
+  bool is_mean = false;     ///< whether they are the mean of several, as nobody chose one
 };
 
 /// Samples [begin, end) of a stream.

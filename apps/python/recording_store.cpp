@@ -8,7 +8,7 @@ namespace melflow {
 namespace {
 
 constexpr std::uint64_t kLookEvery = 32 << 20;  // [bytes]
-constexpr std::uint64_t kEntry = 256;  // overhead of an entry [bytes]
+constexpr std::uint64_t kEntry = 256;           // overhead of an entry [bytes]
 
 }  // namespace
 

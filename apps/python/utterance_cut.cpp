@@ -12,9 +12,9 @@ class OneRecording final : public SourceStage, public ManifestSource {
   OneRecording(const Manifest& list, std::size_t first, std::size_t count)
       : SourceStage({.kind = StageKind::source, .out = port_type<FileRef>()}) {
     spans_.set_span_unit(list.span_unit());
-    const std::uint32_t folder = spans_.add_folder(list.folder(first));
+    const std::uint32_t folder = spans_.add_folder("");
     for (std::size_t i = 0; i < count; ++i) {
-      spans_.add(folder, list.file_name(first));
+      spans_.add(folder, "");
       spans_.set_span(i, list.span(first + i));
     }
   }

@@ -92,8 +92,10 @@ std::string shortened(std::string_view text, std::size_t most) {
 }
 
 std::string kept_text(std::string text) {
+  constexpr std::size_t kOfNote = 48;  // at most
   if (text.size() <= kLongestKept) return text;
-  return fmt::format("{}… shortened ({} bytes)", beginning(text, kLongestKept), text.size());
+  return fmt::format("{}… shortened ({} bytes)", beginning(text, kLongestKept - kOfNote),
+                     text.size());
 }
 
 std::string one_line(std::string_view text) {

@@ -25,8 +25,8 @@ std::string one_line(std::string_view text);
 /// Cuts a text longer than `most` bytes to its beginning, followed by its length.
 std::string shortened(std::string_view text, std::size_t most);
 
-/// Cuts a reason or warning, such as the text of an exception, to what is kept of it: kLongestKept
-/// bytes, followed by "… shortened" and its length.
+/// Cuts a reason or warning, such as the text of an exception, to what is kept of it: at most
+/// kLongestKept bytes, with "… shortened" and its length at the end.
 std::string kept_text(std::string text);
 constexpr std::size_t kLongestKept = 4096;
 

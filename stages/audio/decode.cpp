@@ -118,7 +118,6 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
     out.erase(kChannelsBy);
-    out.set(property::kIsDownmixed, options_.downmix.channel == 0 && !options_.downmix.is_each());
     // Files of known length that fit into one block each.
     if (const bool is_known = options_.fit && (!options_.fit->is_time() || expected_rate_ > 0);
         is_known && options_.fit->at(expected_rate_) * sizeof(float) <= block_)
@@ -205,7 +204,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
   Result<std::unique_ptr<Cursor>> blocks_of(std::shared_ptr<const RawBytes> raw,
                                             ItemContext& context) const {
     if (raw->file && raw->file->stored) {
-      if (auto cursor = stored_blocks(raw, output_bound({raw->file->path, raw->file->size}, 0)))
+      const bool is_mean = downmix_of(*raw, context.origin()).channel == 0;
+      if (auto cursor =
+              stored_blocks(raw, output_bound({raw->file->path, raw->file->size}, 0), is_mean))
         return cursor;
       auto again = read_again(*raw, context.run().pool);
       if (!again) return again.error();

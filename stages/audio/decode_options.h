@@ -81,9 +81,9 @@ struct DecodeOptions {
             "padded with silence; not set: recordings keep their length");
     s.field("truncated", truncated,
             "how to treat a recording that ends early or is damaged; keep: its good samples are "
-            "used, with a warning; tenth: likewise, but the file fails if more than a tenth of it "
-            "is known to be lost, by its header or, where that has no length, by what decoding "
-            "finds; fail: the file fails");
+            "used, with a warning; tenth: they are used, but the file fails if more than a tenth "
+            "of the recording is known to be lost, by its header or, where that has no length, by "
+            "what decoding finds; fail: the file fails");
     s.field("block", block,
             "size of the blocks in which decoded samples go from stage to stage; longer recordings "
             "are divided into such blocks")

@@ -50,6 +50,7 @@ class Decoder final : public BlockCursor {
         raw_(std::move(raw)),
         info_(sound.info()),
         is_count_known_(sound.is_count_known()),
+        is_mean_(downmix.channel == 0 && info_.channels > 1),
         reader_(std::in_place, std::move(sound), downmix),
         options_(options),
         type_(reader_->type()) {
@@ -106,7 +107,7 @@ class Decoder final : public BlockCursor {
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
     out->file = {info_.samplerate, reader_->count(), is_count_known_ ? info_.frames : 0,
-                 info_.channels};
+                 info_.channels, is_mean_};
     out->untimed_from = reader_->untimed_from();
     const bool more = !out->last;
     return Block{std::move(out), more};
@@ -173,6 +174,7 @@ class Decoder final : public BlockCursor {
   FileState before_;  // of a file that is read while it is decoded
   const SF_INFO info_;
   const bool is_count_known_;           // by the header, which may be wrong
+  const bool is_mean_;                  // FileAudio::is_mean
   std::optional<SampleReader> reader_;  // until this ends
   const DecodeOptions& options_;
   SampleType type_;

@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage/registry.h"
-#include "stages/containers/file_channel.h"
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
@@ -66,7 +65,6 @@ class Utterances final : public ItemStage {
     if (!given.get_or(property::kHasUtterances, false))
       check.error("", "is put there by a source with the option utterances; remove it");
     rule_ = given.get_or(property::kUtteranceRule, UtteranceRule::nearest);
-    needs_channel_ = rule_ == UtteranceRule::kaldi && given.get_or(property::kIsDownmixed, false);
     Properties out = given;
     out.erase(property::kHasUtterances);  // later stages see each as a file
     out.erase(property::kSamplesOfFile);
@@ -115,7 +113,6 @@ class Utterances final : public ItemStage {
 
  private:
   UtteranceRule rule_ = UtteranceRule::nearest;
-  bool needs_channel_ = false;
 
   static std::int64_t end_of(const Waveform& block) { return block.start + block.samples.count; }
   static std::size_t bytes_of(const Waveform& in, const Stretch& s) {
@@ -130,8 +127,7 @@ class Utterances final : public ItemStage {
   }
 
   // Returns the samples that can be emitted now; nullopt if the next block has to come first.
-  [[nodiscard]] std::optional<Stretch> next_piece(const Waveform& in, Recording& r,
-                                                  ItemContext& context) const {
+  static std::optional<Stretch> next_piece(const Waveform& in, Recording& r, ItemContext& context) {
     Stream& stream = *context.origin().stream;
     const std::int64_t end = end_of(in);
     for (;; end_utterance(r, stream)) {
@@ -161,9 +157,9 @@ class Utterances final : public ItemStage {
     r.part->fail(context.stage(), std::move(error), r.part->next_piece());
   }
 
-  [[nodiscard]] std::optional<ItemError> problem(const Waveform& in, const Recording& r) const {
+  static std::optional<ItemError> problem(const Waveform& in, const Recording& r) {
     const double rate = in.sample_rate;
-    if (needs_channel_ && in.file.channels > 1 && !channel_of(r.list.relative(r.part->index())))
+    if (r.rule == UtteranceRule::kaldi && in.file.is_mean)
       return ItemError::failed(
           fmt::format("its recording has {} channels, and Kaldi takes segments of one: write the "
                       "channel (0, 1, ...) as the fifth word of a line of segments, or downmix in "

@@ -290,7 +290,7 @@ class Listing {
             *open_table(path, {"path"}, options_.table, folder_of_list(path, options_.root)));
       else
         read_lines();
-      check_is_below_root(first);
+      if (options_.manifest.rest.empty()) check_is_below_root(first);
     }
     const std::string all = corpus_text();
     if (manifest_.size() == 0 && context_.whole == nullptr)

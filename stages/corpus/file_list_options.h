@@ -127,7 +127,7 @@ struct FileListOptions {
   /// Makes a root that is a URL, or lists whose commands are run, the call of a function of the
   /// Python package that lists it.
   void take_python();
-  /// The rule of the library whose lists these are; without a value where they are of several kinds.
+  /// The rule of the library whose lists these are; without a value for lists of several kinds.
   static std::optional<UtteranceRule> rule_of(const CorpusLists& lists);
   [[nodiscard]] UtteranceRule utterance_rule() const;
   /// The folder to which paths are relative; of Python's items "python:NAME", the path of their

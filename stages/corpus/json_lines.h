@@ -27,9 +27,9 @@ class JsonLinesReader final : public TableReader {
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
   /// Reads a row, as TableReader::next() does. A line that is no object, or has an object in a
-  /// cell, a zero byte, or a list in a `required` cell, is a BadLine. The cell of an integer has all
-  /// of its digits, that of another number the shortest text that reads back as the number; null,
-  /// NaN and a missing name make an empty cell.
+  /// cell, a zero byte, or a list in a `required` cell, is a BadLine. The cell of an integer has
+  /// all of its digits, that of another number the shortest text that reads back as the number;
+  /// null, NaN and a missing name make an empty cell.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view column) const override;

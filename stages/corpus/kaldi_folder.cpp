@@ -156,7 +156,8 @@ std::vector<std::string> KaldiFolder::files_of(const std::string& path) {
 
 KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>& required,
                          OtherCommands commands)
-    : columns_{"path", "start", "end", "utterance", "recording"} {
+    : keeps_commands_(commands == OtherCommands::keep),
+      columns_{"path", "start", "end", "utterance", "recording"} {
   const std::filesystem::path file(path);
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(file, error);
@@ -298,10 +299,12 @@ std::string KaldiFolder::of_channel(const std::string& path, const std::string& 
       number >= FileChannel::kMost)
     bad(fmt::format("the channel is '{}', which is not a number from 0 to {}", excerpt(channel),
                     FileChannel::kMost - 1));
+  if (keeps_commands_)  // recordings are called after their ids there
+    bad("the channel of a line of segments does not go with commands: allow; choose it in wav.scp");
   if (number == 0 && channel_of(path)) return path;
-  if (path.ends_with('|') || channel_of(path))
-    bad(fmt::format("names a channel of {}, which wav.scp {}; write the channel in one of them",
-                    excerpt(path), path.ends_with('|') ? "has a command for" : "names already"));
+  if (channel_of(path))
+    bad(fmt::format("names a channel of {}, which wav.scp names already; write it in one of them",
+                    excerpt(path)));
   return channel_path(path, number + 1);
 }
 

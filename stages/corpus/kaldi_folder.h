@@ -78,7 +78,7 @@ class KaldiFolder final : public TableReader {
   [[nodiscard]] std::string of_channel(const std::string& path, const std::string& channel) const;
 
   std::string scp_;
-  bool has_segments_ = false;
+  bool has_segments_ = false, keeps_commands_ = false;
   std::optional<TextLines> lines_;  // of segments, or of wav.scp
   std::vector<std::string> columns_, row_;
   Map paths_, unusable_;       // by recording: its path, or why there is none

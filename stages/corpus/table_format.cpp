@@ -86,9 +86,9 @@ void TableFormat::describe(Schema& s, const std::function<bool()>& has_cells) {
       .used_with(cells, has_cells);
   s.field(
        "header", header,
-       "names of the columns of a table whose first line is a row already; '...' behind the last "
-       "one gives it the rest of each line, delimiters and all; with header or delimiter, a "
-       "manifest of any name is a table")
+       "names of the columns of a table whose first line is a row already; a last name of three "
+       "dots gives the column before it the rest of each line, with its delimiters; with header or "
+       "delimiter, a manifest of any name is a table")
       .used_with(cells, has_cells);
   s.field("comment", comment,
           "how lines begin that are no rows of a table, such as '#'; not set: every line is one")

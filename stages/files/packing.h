@@ -21,8 +21,8 @@ struct Packing {
 const Packing* packing_of(std::string_view head);
 /// Does so for a file; null also where it cannot be read.
 const Packing* packing_of_file(const std::string& path);
-/// What to do with a packed archive that is not read as it is: "unpack it (bunzip2 -k a.tar.bz2) and
-/// name a.tar", or "name it x.zip".
+/// What to do with a packed archive that is not read as it is: "unpack it (bunzip2 -k a.tar.bz2)
+/// and name a.tar", or "name it x.zip".
 std::string advice_on(const Packing& packing, const std::string& path);
 
 }  // namespace melflow

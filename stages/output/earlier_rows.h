@@ -15,7 +15,8 @@ namespace melflow {
 class EarlierRows final : public RowGiver {
  public:
   /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
-  /// updated because it is incomplete, of an earlier format, or has other features; and as PartFile::recover() does, with `may_change`.
+  /// updated because it is incomplete, of an earlier format, or has other features; and as
+  /// PartFile::recover() does, with `may_change`.
   static std::shared_ptr<EarlierRows> find(const std::string& path, const Value& feature_settings,
                                            bool may_change);
 

@@ -25,7 +25,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
   make_good(folder, "mixed");
   const std::string mixed = folder / "mixed";
   const std::string wav = read_bytes(folder / "clean/c_good.wav");
-  write_audio(folder.file("scratch/x.flac"), audio_kind("flac s16"), 16000, test_signal(30000));
+  write_audio(folder.file("scratch/x.flac"), audio_kind("flac s16"), 16000, test_signal(150000));
   const std::string flac = read_bytes(folder / "scratch/x.flac");
 
   folder.write("mixed/a1_empty.wav", "");

@@ -34,7 +34,8 @@ struct Taken {
 
 // Returns all samples of the recordings in clips/, without the help of FFmpeg.
 Taken take(const TempFolder& folder, const std::string& decode = "", const std::string& read = "") {
-  const JobResult job = completed(run_job(fmt::format(R"(version: 1
+  const JobResult job = completed(run_job(
+      fmt::format(R"(version: 1
 workers: 2
 graph:
   files: {{stage: file_list, root: "${{DATA}}", include: "**"}}
@@ -44,8 +45,9 @@ graph:
   rows: {{stage: samples, from: cut}}
   write: {{stage: hdf5_write, from: rows, path: "${{OUT}}", dtype: float32, overwrite: true}}
 )",
-                                                      read, decode),
-                                          in_out(folder / "clips", folder / "out.h5")));
+                  read,
+                  decode.find("truncated") == decode.npos ? decode + ", truncated: keep" : decode),
+      in_out(folder / "clips", folder / "out.h5")));
   CHECK(job.stage("decode").summary.empty());
   return {read_output(folder / "out.h5"), job.remarks_by_name()};
 }

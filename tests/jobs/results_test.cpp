@@ -456,14 +456,16 @@ TEST_CASE("results: stretches are found at any rate, also behind speed") {
   const JobResult plain = run_job(pipeline({}, "", behind("decode"), "resample"),
                                   in_out(folder / "clips", folder / "a.h5"));
   check_ok(plain);
-  for (const auto& entry : FeatureFile(folder / "a.h5").files()) CHECK(entry.results.size() == 2);
+  const FeatureFile a(folder / "a.h5");
+  for (const auto& entry : a.files()) CHECK(results_of(entry).size() == 2);
   const JobResult fast = run_job(
       pipeline({}, "  takes: {stage: repeat, from: read, times: 3}\n",
                "  speed: {stage: speed, from: decode, factors: [0.9, 1, 1.25]}\n" + behind("speed"),
                "resample"),
       in_out(folder / "clips", folder / "b.h5"));
   check_ok(fast);
-  for (const auto& entry : FeatureFile(folder / "b.h5").files()) CHECK(entry.results.size() == 6);
+  const FeatureFile b(folder / "b.h5");
+  for (const auto& entry : b.files()) CHECK(results_of(entry).size() == 6);
 }
 
 }  // namespace results_test

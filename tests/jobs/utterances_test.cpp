@@ -535,7 +535,7 @@ TEST_CASE("utterances: a list of Kaldi's is cut as by extract-segments") {
               test_signal(2 * kRate, 2));
   corpus.folder().write("data/k/wav.scp", "r short.wav\nst st.wav\n");
   corpus.folder().write("data/k/segments",
-                        "u1 r 0.57 1.14\nu2 r 2 2.1\nu3 r 2 2.1001\nu4 r 5.7 6.4\nu5 r 5.7 6.5\n"
+                        "u1 r 2.01 4.02\nu2 r 2 2.1\nu3 r 2 2.1001\nu4 r 5.7 6.4\nu5 r 5.7 6.5\n"
                         "u6 r 5.95 6.2\nu7 st 0 1\nu8 st 0 1 1\nu9 r 7 8\n");
   const JobResult job = corpus.run({.list = "utterances: {}"}, "k", "k.h5");
   INFO(job.text());
@@ -565,11 +565,11 @@ TEST_CASE("utterances: a list of Kaldi's is cut as by extract-segments") {
            "downmix in decode, or utterances: {rule: nearest} for the mean of all"}};
   CHECK(job.remarks_by_name() == expected);
   CHECK(job.report.counts.ok == 4);
-  // 0.57 s is sample 9119.999...
-  corpus.folder().write("data/samples.csv", "path,start,end\nshort.wav,9119,18239\n");
+  // 2.01 s is sample 32159.999...
+  corpus.folder().write("data/samples.csv", "path,start,end\nshort.wav,32159,64319\n");
   REQUIRE(corpus.run({.list = "utterances: {unit: samples}"}, "samples.csv", "s.h5").complete());
-  CHECK(rows_by_name(corpus.path("k.h5")).at("short.wav#t=0.57,1.14") ==
-        rows_by_name(corpus.path("s.h5")).at("short.wav#samples=9119,18239"));
+  CHECK(rows_by_name(corpus.path("k.h5")).at("short.wav#t=2.01,4.02") ==
+        rows_by_name(corpus.path("s.h5")).at("short.wav#samples=32159,64319"));
   // A channel is chosen by downmix, too.
   const JobResult left =
       corpus.run({.list = "utterances: {}", .decode = ", downmix: left"}, "k", "l.h5");

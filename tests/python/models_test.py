@@ -98,17 +98,17 @@ class OnnxTest(corpus.CorpusTest):
     def test_what_does_not_fit(self):
         for node, error, said in [
             (self.mel(self.decoded()).onnx(model="nowhere.onnx", input="rows", columns=20), melflow.ConfigError,
-             r"^onnx.model: FileNotFoundError: .*there is no such file in .*: 'nowhere.onnx'"),
+             "^onnx.model: nowhere.onnx: there is no such file in "),
             (self.mel(self.decoded()).onnx(model=self.of_rows, input="rows", columns=7), melflow.ConfigError,
-             r"^onnx.model: ValueError: .*rows.onnx: its output out is \[1, 20\], rows of 20 values, and columns is 7; set columns: 20"),
+             r"^onnx.model: .*rows.onnx: its output out is \[1, 20\], rows of 20 values, and columns is 7; set columns: 20"),
             (self.mel(self.decoded()).onnx(model=self.of_two, input="rows", columns=20), melflow.ConfigError,
-             "^onnx.model: TypeError: .*two.onnx: has the inputs in, other; models with one input are supported"),
+             "^onnx.model: .*two.onnx: has the inputs in, other; models with one input are supported"),
             (self.decoded().onnx(model=self.of_samples, columns=1, frames=400, batch=4), melflow.ConfigError,
              "onnx.batch: and frames are both given"),
             (self.mel(self.decoded()).onnx(model=self.of_rows, input="rows"), melflow.ConfigError, "onnx.columns: is needed"),
             (self.decoded().onnx(model=self.of_rows, columns=20), melflow.RunError, r"the model takes \[1, .*20\], and this recording gives"),
             (self.mel(self.decoded()).onnx(model=self.of_rows, input="rows", columns=20, output="no"), melflow.ConfigError,
-             "^onnx.model: ValueError: .*rows.onnx: has no output 'no'; its outputs are out"),
+             "^onnx.model: .*rows.onnx: has no output 'no'; its outputs are out"),
         ]:
             with self.subTest(said), self.assertRaisesRegex(error, said):
                 node.discard()

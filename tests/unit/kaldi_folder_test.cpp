@@ -68,8 +68,8 @@ TEST_CASE("kaldi folder: the fifth word of segments is the channel, from 0") {
   CHECK(error(folder) == "segments:1: the channel is 'left', which is not a number from 0 to 1023");
   folder.write("segments", "u1 rec2 0 1 1\n");
   CHECK(error(folder) ==
-        "segments:1: names a channel of b#channel=2.sph, which wav.scp names already; write the "
-        "channel in one of them");
+        "segments:1: names a channel of b#channel=2.sph, which wav.scp names already; write it "
+        "in one of them");
 }
 
 TEST_CASE("kaldi folder: what makes no sense is named with its line") {
@@ -97,11 +97,11 @@ TEST_CASE("kaldi folder: what makes no sense is named with its line") {
   folder.write("segments", "u1 rec2 0\n");
   CHECK(error(folder) ==
         "segments:1: 'u1 rec2 0' is not a line of segments, which is: utterance, recording, start, "
-        "end");
-  folder.write("segments", "u1 rec2 0 1\nu1 rec2 0 1 A\n");
+        "end, and maybe the channel, from 0");
+  folder.write("segments", "u1 rec2 0 1\nu2 rec2 0 1 0 A\n");
   CHECK(error(folder) ==
-        "segments:2: 'u1 rec2 0 1 A' is not a line of segments, which is: utterance, recording, "
-        "start, end");
+        "segments:2: 'u2 rec2 0 1 0 A' is not a line of segments, which is: utterance, recording, "
+        "start, end, and maybe the channel, from 0");
   folder.write("segments", "u1 rec2 0 1\n");
   CHECK(error(folder, {"path", "label"}) ==
         "segments: there is no column 'label'; there are path, start, end, utterance, recording");

@@ -110,7 +110,7 @@ TEST_CASE("ledger: listeners hear every close, without a lock held") {
 }
 
 TEST_CASE("ledger: of a long reason 4 KiB are kept, by whatever way it comes") {
-  const std::string text(5000, 'x'), kept = text.substr(0, 4096) + "… shortened (5000 bytes)";
+  const std::string text(5000, 'x'), kept = text.substr(0, 4048) + "… shortened (5000 bytes)";
   Ledger ledger;
   ledger.open(2, {"a"});
   ledger.close(0, Outcome::failed, 0, text);

@@ -26,7 +26,7 @@ TEST_CASE("utterance rules: Lhotse rounds the start and the duration, half a sam
                                 {22.19281757, 10.75676616, 22050, 489352, 237187},
                                 {80.04478385, 3.90904058, 22050, 1764987, 86194},
                                 {8.67182526, 12.13674508, 44100, 382427, 535230},
-                                {2109.97, 23.28002268, 22050, 46524839, 513325}};
+                                {2109.97, 23.28002268, 22050, 46524838, 513325}};
   for (const Case& c : cases) {
     CAPTURE(c.start);
     const Manifest::Span span{c.start, end_of_span(c.start, c.duration)};
@@ -37,14 +37,14 @@ TEST_CASE("utterance rules: Lhotse rounds the start and the duration, half a sam
 }
 
 TEST_CASE("utterance rules: Kaldi cuts off, all others round to the nearest sample") {
-  // 0.57 * 16000 is 9119.999999999998: static_cast<int32>(start * samp_freq) in extract-segments.
-  const Manifest::Span span{0.57, 1.14};
+  // 2.01 * 16000 is 32159.999999999996: int32 start_samp = start * samp_freq in extract-segments.
+  const Manifest::Span span{2.01, 4.02};
   const UtteranceSamples kaldi = samples_of(span, 16000, UtteranceRule::kaldi),
                          nearest = samples_of(span, 16000, UtteranceRule::nearest);
-  CHECK(kaldi.from == 9119);
-  CHECK(kaldi.to == 18239);
-  CHECK(nearest.from == 9120);
-  CHECK(nearest.to == 18240);
+  CHECK(kaldi.from == 32159);
+  CHECK(kaldi.to == 64319);
+  CHECK(nearest.from == 32160);
+  CHECK(nearest.to == 64320);
   for (const UtteranceRule rule :
        {UtteranceRule::kaldi, UtteranceRule::nearest, UtteranceRule::lhotse})
     CHECK(samples_of({1.5}, 16000, rule).to == UtteranceSamples::kNoEnd);

@@ -198,6 +198,8 @@ class Call:
                 self.source_hash += str(target.fingerprint(**self.arguments))
             if hasattr(target, "_melflow_check"):
                 target._melflow_check(columns, **self.arguments)
+        except RunError:
+            raise
         except Exception as error:
             raise RunError(described(error)) from None
         self.function: Any

@@ -184,8 +184,8 @@ class Epochs(arguments.Reopened):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next `for` goes on after the last batch that had been taken: the same samples in the
-        same order follow, to the end of that epoch, or where nothing is left of it the next epoch. Raises ValueError where others would, with
-        what is not as it was."""
+        same order follow, to the end of that epoch, or the next epoch where nothing is left of it.
+        Raises ValueError where others would, with what is not as it was."""
         keys = ("epoch", "delivered", self._STATE)
         state = arguments.state(state, keys, f"a {type(self).__name__}")
         epoch = arguments.whole("epoch of a state", state["epoch"])

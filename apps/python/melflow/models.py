@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import hashlib
 import importlib.util
@@ -16,11 +15,12 @@ from typing import Any, List, Optional, Tuple
 import numpy as np
 
 from . import inputs
+from ._melflow import RunError
 
 
 def _hash_of_file(path: str) -> str:
     if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, f"there is no such file in {os.getcwd()}", path)
+        raise RunError(f"{path}: there is no such file in {os.getcwd()}")
     found = hashlib.sha256()
     for part in (path, path + "_data", path + ".data"):  # weights may be in a file beside it
         if part == path or os.path.exists(part):
@@ -47,12 +47,12 @@ def _ends(model: str, session: Any, output: "int | str") -> "Tuple[str, List[Any
     """The name and shape of a model's input, and of one of its outputs."""
     given, made = session.get_inputs(), session.get_outputs()
     if len(given) != 1:
-        raise TypeError(f"{model}: has the inputs {', '.join(i.name for i in given)}; models with one input are supported")
+        raise RunError(f"{model}: has the inputs {', '.join(i.name for i in given)}; models with one input are supported")
     if given[0].type != "tensor(float)":
-        raise TypeError(f"{model}: its input {given[0].name} is {given[0].type}, and samples and rows are tensor(float)")
+        raise RunError(f"{model}: its input {given[0].name} is {given[0].type}, and samples and rows are tensor(float)")
     names = [one.name for one in made]
     if isinstance(output, int) and not 0 <= output < len(names) or isinstance(output, str) and output not in names:
-        raise ValueError(f"{model}: has no output {output!r}; its outputs are {', '.join(names)}")
+        raise RunError(f"{model}: has no output {output!r}; its outputs are {', '.join(names)}")
     which = made[output] if isinstance(output, int) else made[names.index(output)]
     return given[0].name, list(given[0].shape), which.name, list(which.shape or [])
 
@@ -84,7 +84,7 @@ class Onnx:
         _, _, name, shape = _ends_of(model, _hash_of_file(model), output)
         values = shape[-1] if shape else None
         if columns and isinstance(values, int) and (columns != values if len(shape) <= 2 else columns % values):
-            raise ValueError(f"{model}: its output {name} is {shape}, rows of {values} values, and columns is {columns}; set columns: {values}")
+            raise RunError(f"{model}: its output {name} is {shape}, rows of {values} values, and columns is {columns}; set columns: {values}")
 
     @staticmethod
     def fingerprint(model: str, **_: Any) -> str:

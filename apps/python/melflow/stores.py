@@ -257,8 +257,9 @@ def recordings(root: str) -> Iterator[Dict[str, Any]]:
     is_web, by_libcurl = root.startswith(_WEB), is_plain(root)
     for name in sorted(found):
         info = found[name]
-        # A key that ends in "/" is how consoles of object stores make a folder.
-        if info.get("type", "file") != "file" or (name + "/" == folder or name.endswith("/")) and not is_web:
+        # An empty object called like a folder is how consoles of object stores make one.
+        is_folder = not is_web and not info.get("size") and (name.endswith("/") or name + "/" == folder)
+        if info.get("type", "file") != "file" or is_folder:
             continue
         if root.startswith("https://") and name.startswith("http://"):  # as a page with its list may have it
             name = "https" + name[4:]

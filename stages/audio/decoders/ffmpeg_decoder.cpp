@@ -358,8 +358,8 @@ class FfmpegDecoder final : public SoundDecoder {
     return static_cast<std::int64_t>(std::max(out, 0.0));
   }
 
-  // Returns the bytes that should be packets: of AAC without a container all but the tags before it,
-  // of which FFmpeg drops those that are no frames.
+  // Returns the bytes that should be packets: of AAC without a container all but the tags before
+  // it, of which FFmpeg drops those that are no frames.
   [[nodiscard]] std::int64_t bytes_of_frames() const {
     if (std::strcmp(context_->iformat->name, "aac") != 0) return bytes_;
     const auto all = input_.size() - sound_kind(input_.reader()).begin;

@@ -196,8 +196,9 @@ class Mp3Decoder final : public SoundDecoder {
                           rate, channels, rate_, channels_);
   }
 
-  // Returns about how many samples were in the bytes that are no frames.
+  // Returns about how many samples were in the bytes that are no frames, if no count tells more.
   [[nodiscard]] std::int64_t missing() const {
+    if (!is_guess_) return 0;
     const double all = static_cast<double>(input_.size() - start_ + junk_);
     const double lost = static_cast<double>(lost_bytes_ + static_cast<std::int64_t>(junk_));
     return lost < all ? static_cast<std::int64_t>(static_cast<double>(count_) * lost / (all - lost))

@@ -1,5 +1,5 @@
-// Reads the blocks of Creative's VOC: a kind (one byte), a size (three) and that many bytes, up to a
-// block of kind 0. A recording may be in many: FFmpeg writes one for each packet, of which
+// Reads the blocks of Creative's VOC: a kind (one byte), a size (three) and that many bytes, up to
+// a block of kind 0. A recording may be in many: FFmpeg writes one for each packet, of which
 // libsndfile reads the first.
 #pragma once
 

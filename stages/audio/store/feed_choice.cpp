@@ -182,14 +182,15 @@ FeedChoice choose_feed(const FeedFacts& f) {
 
 ExpectedAudio expected_audio(const Manifest& manifest, const Value& settings) {
   const FinalLength length = final_length(settings);
-  if (manifest.size() == 0 || manifest.has_spans()) return {};  // of which recordings are shared
+  // Several utterances share a recording.
+  if (manifest.size() == 0 || manifest.has_spans() || !length.is_told) return {};
   const std::size_t step = std::max<std::size_t>(1, manifest.size() / kSampled);
   Look look(length);
   for (std::size_t i = 0; i < manifest.size(); i += step) look.at(manifest.path(i));
-  if (look.files() == 0) return {};
+  if (look.files() == 0 || !look.is_counted()) return {};
   const double scale = static_cast<double>(manifest.size()) / static_cast<double>(look.files());
   return {static_cast<std::uint64_t>(look.decoded_bytes() * scale), look.files(),
-          look.files() == manifest.size() && look.is_counted() && length.is_told};
+          look.files() == manifest.size()};
 }
 
 FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const CachePlace& place,

@@ -33,9 +33,9 @@ FeedChoice choose_feed(const FeedFacts& facts);
 
 /// How much memory or disk decoded audio takes, by headers of some files.
 struct ExpectedAudio {
-  std::uint64_t bytes = 0;  ///< of the samples of all files; 0: not known
+  std::uint64_t bytes = 0;  ///< of the samples of all files; 0: headers do not tell
   std::size_t files = 0;    ///< whose headers were read
-  bool is_exact = false;    ///< the headers of all files were read, and say how long they are
+  bool is_exact = false;    ///< the headers of all files were read
 };
 /// Reads the headers of some files, spread evenly over the manifest. `settings`: all settings that
 /// determine the samples.

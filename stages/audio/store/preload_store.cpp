@@ -188,9 +188,10 @@ std::vector<std::pair<std::string, Value>> PreloadStore::summary() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::string, Value>> out{
       {"preloaded_files", Value::scalar(std::to_string(files_))},
-      {"preloaded_bytes", Value::scalar(std::to_string(bytes_))},
-      {"expected_bytes", Value::scalar(std::to_string(expected_.bytes))},
-      {"overflow", Value::scalar(is_full_ ? "true" : "false")}};
+      {"preloaded_bytes", Value::scalar(std::to_string(bytes_))}};
+  if (expected_.bytes > 0)
+    out.emplace_back("expected_bytes", Value::scalar(std::to_string(expected_.bytes)));
+  out.emplace_back("overflow", Value::scalar(is_full_ ? "true" : "false"));
   if (split_times_ == nullptr) return out;
   const Manifest& manifest = files_listed_.manifest();
   const std::vector<Manifest::SplitRange> ranges = manifest.split_ranges();

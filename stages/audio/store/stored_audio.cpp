@@ -11,8 +11,8 @@ namespace {
 
 class StoredBlocks final : public Expand<RawBytes, Waveform>::Cursor {
  public:
-  StoredBlocks(std::shared_ptr<const StoredAudio> audio, std::int64_t most)
-      : audio_(std::move(audio)), most_(most) {}
+  StoredBlocks(std::shared_ptr<const StoredAudio> audio, std::int64_t most, bool is_mean)
+      : audio_(std::move(audio)), most_(most), is_mean_(is_mean) {}
 
   Result<Expand<RawBytes, Waveform>::Block> next(ItemContext&) override {
     const StoredAudio::Info& info = audio_->info();
@@ -26,6 +26,7 @@ class StoredBlocks final : public Expand<RawBytes, Waveform>::Cursor {
     out->stored = true;
     out->file = info.file;
     out->file.total = info.file.frames;
+    out->file.is_mean = is_mean_ && info.file.channels > 1;
     const bool more = !out->last;
     return Expand<RawBytes, Waveform>::Block{std::move(out), more};
   }
@@ -33,17 +34,18 @@ class StoredBlocks final : public Expand<RawBytes, Waveform>::Cursor {
  private:
   std::shared_ptr<const StoredAudio> audio_;
   std::int64_t most_;
+  bool is_mean_;
   std::int64_t given_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> stored_blocks(
-    const std::shared_ptr<const RawBytes>& raw, std::size_t block) {
+    const std::shared_ptr<const RawBytes>& raw, std::size_t block, bool is_mean) {
   const std::shared_ptr<const StoredAudio>& audio = raw->file->stored;
   if (!audio->verify()) return nullptr;
   return std::make_unique<StoredBlocks>(
-      audio, static_cast<std::int64_t>(block / size_of(audio->info().type)));
+      audio, static_cast<std::int64_t>(block / size_of(audio->info().type)), is_mean);
 }
 
 Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPool& pool) {

@@ -40,10 +40,10 @@ class StoredAudio {
   Info info_;
 };
 
-/// Makes a cursor over the blocks of a file with stored audio, of at most `block` bytes each. Null
-/// if the stored samples are damaged.
+/// Makes a cursor over the blocks of a file with stored audio, of at most `block` bytes each.
+/// `is_mean`: whether several channels are mixed. Null if the stored samples are damaged.
 std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> stored_blocks(
-    const std::shared_ptr<const RawBytes>& raw, std::size_t block);
+    const std::shared_ptr<const RawBytes>& raw, std::size_t block, bool is_mean);
 
 /// Opens the file itself, to be read in pieces, for samples that the store cannot provide.
 Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPool& pool);
