@@ -81,7 +81,7 @@ TEST_CASE(
                        "  decode: {stage: decode, from: read}\n"
                        "  mel: {stage: mel, from: decode, sample_rate: 16000, n_fft: 512}\n"
                        "  write: {stage: SINK, from: mel, path: \"${OUT}\", overwrite: true}\n");
-  for (const char* sink : {"hdf5_write", "npy_write"}) {
+  for (const char* sink : {"hdf5_write"}) {
     CAPTURE(std::string(sink));
     std::string text = read_bytes(yaml);
     text.replace(text.find("SINK"), 4, sink);
