@@ -441,7 +441,8 @@ TEST_CASE("results: stretches are found at any rate, also behind speed") {
     std::vector<float> signal(static_cast<std::size_t>(rate));
     for (std::size_t i = 0; i < signal.size(); ++i)  // a second, silent in its middle half
       if (i < signal.size() / 4 || i >= signal.size() / 4 * 3)
-        signal[i] = 0.5F * std::sin(1000.0F * 6.2832F * static_cast<float>(i) / rate);
+        signal[i] =
+            0.5F * std::sin(1000.0F * 6.2832F * static_cast<float>(i) / static_cast<float>(rate));
     write_audio(folder.file(fmt::format("clips/{}.wav", rate)), audio_kind("wav s16"), rate,
                 signal);
   }
