@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/output/formats/appender.h"
 #include "stages/output/formats/framed_rows.h"
 #include "stages/output/formats/kaldi_matrix.h"
