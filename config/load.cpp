@@ -222,7 +222,7 @@ class Reader {
         is_incomplete_ = true;
         continue;
       }
-      if (options_.trust.is_stored()) add_older(node);
+      if (options_.has_all_options) add_older(node);
       check_trust(e.key, node);
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
     }

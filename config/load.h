@@ -22,6 +22,9 @@ struct LoadOptions {
   std::optional<int> workers;  ///< overrides the configuration's number of workers
   /// Whose words the configuration is. What it may not cause is a problem.
   Trust trust = {};
+  /// Whether it is what an output stores, which has all options: for those that it lacks, because
+  /// they are newer, see Field::was().
+  bool has_all_options = false;
   /// Set to examine a configuration without running it: gets the names of its variables. A variable
   /// without a value is then not a problem, and the caller must call check_unused().
   std::set<std::string>* asked = nullptr;

@@ -86,7 +86,9 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const std::string config = file.text("config");
   if (config.empty())
     throw RunError(file.path() + ": does not record the configuration that it was made with");
-  Plan plan = load_plan_text(config, file.path() + ": config", options);
+  LoadOptions of_output = options;
+  of_output.has_all_options = true;
+  Plan plan = load_plan_text(config, file.path() + ": config", of_output);
   const PlanNode& sink = only_sink(plan, file.path());
   check_root(plan, file);
   if (auto* lists = dynamic_cast<ReadsLists*>(plan.nodes.front().stage.get())) lists->list_given();

@@ -112,6 +112,7 @@ int tell(const Examined& found, const Remarks& remarks) {
 
 int repair(const RepairArguments& arguments) {
   LoadOptions options = arguments.stored.load_options(arguments.workers);
+  options.has_all_options = true;
   Examined found;
   Value config;
   {

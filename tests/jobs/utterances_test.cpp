@@ -609,7 +609,7 @@ TEST_CASE("utterances: a stored configuration without a rule is of a version tha
   corpus.folder().write("data/k/wav.scp", "r short.wav\n");
   const auto rule_of = [&](const std::string& options, bool is_stored) {
     LoadOptions load = in_out(corpus.path("data"), corpus.path("u.h5"));
-    if (is_stored) load.trust = Trust::in_stored(false);
+    load.has_all_options = is_stored;
     const Knobs knobs{.list = "utterances: " + options};
     const std::string config =
         to_json(load_plan_text(pipeline(knobs, "k", "decode"), "t.yaml", load).settings.config);

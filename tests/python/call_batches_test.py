@@ -69,7 +69,7 @@ class CallBatchesTest(CallsCase):
         import own
 
         self.assertGreater(own.most_together, 1)
-        _, report = self.written("dies_in_batches", self.mel(self.decoded()[1].map("own:dies_in_batches", batch=4, processes=2, timeout=1)))
+        _, report = self.written("dies_in_batches", self.mel(self.decoded()[1].map("own:dies_in_batches", batch=4, processes=2, timeout=5)))
         reasons = [r["reason"] for r in report["remarks"] if r["stage"] == "python"]
         self.assertIn("the process of the function ended by signal 9", reasons)
         self.assertGreater(report["files"]["ok"], 20)

@@ -382,10 +382,10 @@ class CallsTest(CallsCase):
 
     def test_a_process_that_ends_or_hangs_fails_its_recording(self):
         _, node = self.decoded()
-        _, report = self.written("dies", self.mel(node.map("own:dies", processes=2, timeout=1)))
+        _, report = self.written("dies", self.mel(node.map("own:dies", processes=2, timeout=5)))
         reasons = [r["reason"] for r in report["remarks"] if r["stage"] == "python"]
         self.assertIn("the process of the function ended by signal 9", reasons)
-        self.assertIn("the function takes longer than 1 s (timeout)", reasons)
+        self.assertIn("the function takes longer than 5 s (timeout)", reasons)
         self.assertGreater(report["files"]["ok"], 20)
 
     def test_the_kind_of_result_is_checked_first(self):

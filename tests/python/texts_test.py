@@ -84,7 +84,7 @@ class TextsTest(unittest.TestCase):
 
     def test_a_dict_and_other_surrogates(self):
         graph = {"files": {"stage": "file_list", "root": "${ROOT}"}, "read": {"stage": "disk_read", "from": "files"},
-                 "decode": {"stage": "decode", "from": "read"}, "segment": {"stage": "segment", "from": "decode"},
+                 "decode": {"stage": "decode", "from": "read", "truncated": "keep"}, "segment": {"stage": "segment", "from": "decode"},
                  "rows": {"stage": "samples", "from": "segment", "sample_rate": 8000}, "out": {"stage": "batches", "from": "rows"}}
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -325,7 +325,8 @@ TEST_CASE("audio_write: recordings that come to nothing leave nothing") {
     CAPTURE(std::string(from));
     const JobResult two = completed(run(
         folder,
-        {.behind = "  rate: {stage: resample, from: decode, rate: 16000}\n"
+        {.decode = "block: 64KiB, truncated: keep",
+         .behind = "  rate: {stage: resample, from: decode, rate: 16000}\n"
                    "  pieces: {stage: segment, from: rate, length: 1000}\n"
                    "  long: {stage: segment, from: decode, min_length: 10000}\n"
                    "  end: {stage: discard, from: long}\n  all: {stage: discard, from: pieces}\n",

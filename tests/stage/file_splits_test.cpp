@@ -227,7 +227,7 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   // In the order of the splits, like everything else.
   const std::string manifest =
       folder.write("m.csv", "path,split,age\na.wav,test,1\nb.wav,train,2\n");
-  List split("{manifest: '" + manifest + "', targets: age}");
+  List split(root(folder, "manifest: '" + manifest + "', targets: age"));
   CHECK(split.manifest().target(0, 0) == 2);
   CHECK(split.manifest().target(1, 0) == 1);
 }
@@ -353,8 +353,8 @@ TEST_CASE("split_group: files that it says nothing of are an error, or what the 
         found +
             "Correct the rule, or say with split_unmatched what they are: own_group (each is drawn "
             "by itself), one_group (they stay together) or no_split");
-  CHECK(complaint(folder,
-                  "{manifest: '" + (folder / "list.csv") + "', splits: ratio, split_group: who}")
+  CHECK(complaint(folder, root(folder, "manifest: '" + (folder / "list.csv") +
+                                           "', splits: ratio, split_group: who"))
             .starts_with("split_group: 60 of 120 files are in no group, such as fr/0-0.wav: its "
                          "cell of the column 'who' is empty. Correct the rule"));
   folder.write("top.wav", "x");
