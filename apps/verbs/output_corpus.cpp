@@ -117,10 +117,11 @@ const PlanNode& only_sink(const Plan& plan, const std::string& path) {
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
     if (out != nullptr || dynamic_cast<const RowSink*>(n.stage.get()) == nullptr)
-      throw RunError(
-          fmt::format("{}: this file is of a pipeline with more than one output ({} is another); "
-                      "rows are recomputed where it has one",
-                      path, n.name));
+      throw RunError(fmt::format(
+          "{}: this file is of a pipeline with more than one output ({} is another); "
+          "rows are recomputed where it has one. Remove this file, and `melflow update` "
+          "with its pipeline makes it again",
+          path, n.name));
     out = &n;
   }
   return *out;

@@ -169,6 +169,14 @@ TEST_CASE("feed: preload that does not fit is refused, or streams the rest") {
                 refused.job.error);
   CHECK(refused.job.error.find("preload_overflow: stream") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
+  // As much as it names is enough.
+  const std::string begin = "raise memory.host to ";
+  const std::size_t at = refused.job.error.find(begin) + begin.size();
+  Knobs enough = tight;
+  enough.memory = refused.job.error.substr(at, refused.job.error.find(',', at) - at);
+  const Ran loaded = run_feed(folder, "feed: preload", enough);
+  CHECK_MESSAGE(number(loaded.job, "preloaded_files") == 30, refused.job.error, loaded.job.text());
+  std::filesystem::remove(folder / "out.h5");
 
   const Ran partly = run_feed(folder, "feed: preload, preload_overflow: stream", tight);
   check_same(expected, partly);

@@ -183,6 +183,14 @@ def rows_in_batches(rows):
     return rows.mean(1)
 
 
+class SlowToStart:
+    def __init__(self):
+        time.sleep(3.5)
+
+    def __call__(self, samples):
+        return samples
+
+
 def dies_in_batches(batch, rate):
     dies(batch[0], rate)
     return batch

@@ -388,6 +388,11 @@ class CallsTest(CallsCase):
         self.assertIn("the function takes longer than 5 s (timeout)", reasons)
         self.assertGreater(report["files"]["ok"], 20)
 
+    def test_the_start_of_a_process_is_no_part_of_a_call(self):
+        g = melflow.Graph(workers=1)
+        report = g.synthetic(count=3, duration="0.1s", rate="8kHz").map("own:SlowToStart", processes=1, timeout=3).discard().graph.run()
+        self.assertEqual(report["files"]["ok"], 3)
+
     def test_the_kind_of_result_is_checked_first(self):
         for function, options, said in [
             ("own:three", {}, "the function gives 3 arrays of samples; give one, or write gives: waveforms"),

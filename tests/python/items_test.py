@@ -131,6 +131,17 @@ class ItemsTest(Corpus):
         self.assertEqual(texts["loud"], ["true" if i % 2 == 0 else "false" for i in order])
         self.assertEqual([rows.label_names[k] for k in rows.label], [self.whole[i][:3] for i in order])
 
+    def test_columns_are_those_of_all_items(self):
+        samples = np.random.default_rng(1).standard_normal(8000).astype(np.float32) / 10
+        good = [{"path": f"{split}.wav", "audio": samples, "sample_rate": 8000, "split": split, "text": "of " + split}
+                for split in ("train", "test")]
+        for first in ({"audio": np.zeros(9, np.int32)}, {"audio": samples}):  # wrong, or without a split and a text
+            items = [{"path": "first.wav", "sample_rate": 8000, **first}, *good]
+            rows, report = self.written("columns", melflow.Graph().items(items, columns=["text"]))
+            self.assertEqual(report["files"]["failed"], int(len(first["audio"]) == 9))
+            self.assertEqual(list(rows.split_names), ["train", "test"])
+            self.assertEqual(sorted(rows.columns["text"]), ["", "of test", "of train"])
+
     def test_texts_are_what_a_table_would_have(self):
         class Enumerated(enum.Enum):
             WORD = "word"

@@ -72,9 +72,10 @@ class _Child:
         self.connection = Connection(ours.detach())
         self.used = (0.0, 0.0)  # so far, as _used()
 
-    def prepare(self, spec: bytes, timeout: Optional[float]) -> None:
+    def prepare(self, spec: bytes) -> None:
+        """Imports the function, and makes an object of a class. Raises TimeoutError."""
         self.connection.send_bytes(spec)
-        if not self.connection.poll(timeout):
+        if not self.connection.poll(_LONGEST_START):
             raise TimeoutError
         self.connection.recv_bytes()
 
@@ -91,6 +92,9 @@ class _Child:
         self.kill()
         status = self.process.wait()
         return f"by signal {-status}" if status < 0 else f"with exit status {status}"
+
+
+_LONGEST_START = 300.0  # [s]: modules and models are loaded; not a part of a call
 
 
 class _Gone(Exception):
@@ -128,10 +132,12 @@ class Children:
         """In one process. Raises _Gone."""
         child = self._idle.get()
         began, before = time.monotonic(), child.used if child is not None else (0.0, 0.0)
+        what, most = "start of the function's process", _LONGEST_START
         try:
             if child is None:
                 child = _Child()
-                child.prepare(self._spec, self._timeout)
+                child.prepare(self._spec)
+            what, most = "function", self._timeout or math.inf
             child.connection.send_bytes(pickle.dumps((child.arrays.put(arrays), rate)))
             if not child.connection.poll(self._timeout):
                 raise TimeoutError
@@ -146,7 +152,7 @@ class Children:
                 child.kill()
                 child.end()
             child = None
-            raise _Gone(f"the function takes longer than {self._timeout:g} s (timeout)") from None
+            raise _Gone(f"the {what} takes longer than {most:g} s (timeout)") from None
         except (EOFError, ConnectionError):
             how = child.end() if child is not None else ""
             child = None
@@ -188,6 +194,7 @@ def serve(parent: int, path: List[str], descriptor: int, memory: int) -> None:
     connection, arrays = Connection(descriptor), _SharedArrays(memory)
     call, arguments, gives, batch = pickle.loads(connection.recv_bytes())
     function = Here(calls._load(call), arguments, gives, batch)
+    function.prepare()
     connection.send_bytes(b"ready")
     used, looked = (0.0, 0.0), -_BETWEEN
     while True:

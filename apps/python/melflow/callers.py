@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import threading
@@ -33,6 +34,12 @@ class Here:
         self._target, self._arguments, self._gives, self._batch = target, arguments, gives, batch
         self._takes_rate = _takes_rate(target)
         self._idle: List[Any] = []  # instances of a class: as many as are called at once
+
+    def prepare(self) -> None:
+        """Makes the instance of a class that the first call uses; what it raises is said by the call, which tries again."""
+        if inspect.isclass(self._target):
+            with contextlib.suppress(Exception):
+                self._idle.append(self._target(**self._arguments))
 
     def __call__(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
         """With `batch`, of one shape, and no more than that."""

@@ -231,6 +231,12 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
         raise ValueError(f"table is dict, pandas or polars, not {arguments.shown(table)}")
     if not os.path.isdir(arguments.path("root", root)):
         raise NotADirectoryError(errno.ENOTDIR, f"there is no such folder in {os.getcwd()}", os.fspath(root))
+    frames: Any = None
+    if table != "dict":
+        try:
+            frames = importlib.import_module(table)
+        except ImportError as error:
+            raise ImportError(f"table={table!r} needs the package {table}: pip install {table}; table=\"dict\" needs none") from error
     rate = sample_rate if sample_rate is not None else preset_rate(str(options.get("preset")))
     if rate is None:
         raise TypeError("features of files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled")
@@ -257,7 +263,6 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             arguments.warn([f"{len(of)} of {all_of_them} recordings {what}; the first: {of[0]['path']}: {of[0]['reason']}"])
     if table == "dict":
         return out
-    frames = importlib.import_module(table)
     if table == "polars":  # which takes no list of arrays of several lengths
         out["features"] = [frames.Series(rows) for rows in out["features"]]
     return frames.DataFrame(out)

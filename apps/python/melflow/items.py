@@ -198,11 +198,22 @@ class Items:
         except Exception as error:
             raise RunError(f"{self._function}: {call_results.described(error)}") from None
         try:
-            return self._entry(key, item)
+            name, cells, *rest = self._entry(key, item)
         except Exception as error:
             path = item.get("path") if isinstance(item, Mapping) else None
             name = _text(path) if path else key if isinstance(key, str) else f"{self._count - 1:08}"
-            return name, [("path", name)], 0, 0, "", f"item {key}: {call_results.described(error)}"
+            cells, rest = [("path", name)], [0, 0, "", f"item {key}: {call_results.described(error)}"]
+        if self._count == 1:  # which says what the columns are
+            cells += [(column, "") for column in self._columns() if column not in dict(cells)]
+        return name, cells, *rest
+
+    def _columns(self) -> List[str]:
+        """Of all items that are in memory."""
+        items = list(self._corpus.values()) if isinstance(self._corpus, dict) else self._corpus
+        if not isinstance(items, (list, tuple)):
+            return []
+        keys = dict.fromkeys(key for item in items if isinstance(item, dict) for key in item if isinstance(key, str))
+        return [key for key in keys if key not in _OWN and key.encode("utf-8", "ignore").decode() == key]
 
     def _entry(self, key: Any, item: Any) -> Tuple[str, List[Tuple[str, str]], int, int, str, str]:
         if not isinstance(item, Mapping):

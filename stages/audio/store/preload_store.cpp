@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -16,8 +17,6 @@ namespace {
 constexpr std::size_t kAlignment = 64;    // same as that of buffers
 constexpr std::size_t kEntryBytes = 192;  // memory per file besides its samples
 constexpr std::size_t kLargestSlab = std::size_t{16} << 20;
-constexpr const char* kRefusalAdvice =
-    "; raise memory.host, load what fits (preload_overflow: stream), or take feed: stream or cache";
 
 struct LoadedPiece {
   std::int64_t start = 0;  // of its first sample in the file
@@ -121,7 +120,18 @@ void PreloadStore::check_expected() const {
       "feed: preload: the decoded audio does not fit into memory: by the headers of {} of {} files "
       "all of them take {}{:.0f} MiB, and memory.host leaves {:.1f} MiB for it{}",
       expected_.files, audio_.size(), expected_.is_exact ? "" : "about ",
-      mebibytes(expected_.bytes), mebibytes(limit_), kRefusalAdvice));
+      mebibytes(expected_.bytes), mebibytes(limit_), advice(mebibytes(expected_.bytes))));
+}
+
+// `all`: what all recordings take [MiB]; 0: not known. What the pipeline itself needs of
+// memory.host stays.
+std::string PreloadStore::advice(double all) const {
+  constexpr double kInSlabs = 1.2;  // whose ends stay empty
+  const double host = mebibytes(budget_.capacity()) - mebibytes(limit_) + kInSlabs * all;
+  return fmt::format(
+      "; raise memory.host{}, load what fits (preload_overflow: stream), or take feed: stream or "
+      "cache",
+      all > 0 ? fmt::format(" to {:.0f}MiB", std::ceil(host)) : "");
 }
 
 std::shared_ptr<const StoredAudio> PreloadStore::find(std::size_t index, const FileStamp& stamp) {
@@ -173,10 +183,10 @@ std::string PreloadStore::refusal() const {
       "feed: preload: the decoded audio does not fit into memory: {} of {} files fill "
       "the {:.1f} MiB that memory.host leaves for it",
       files_, all, mebibytes(limit_));
-  if (files_ > 0)
-    text += fmt::format(", all of them may take {:.0f} MiB",
-                        mebibytes(taken_) * static_cast<double>(all) / static_cast<double>(files_));
-  return text + kRefusalAdvice;
+  const double of_all =
+      files_ > 0 ? mebibytes(taken_) * static_cast<double>(all) / static_cast<double>(files_) : 0;
+  if (files_ > 0) text += fmt::format(", all of them may take {:.0f} MiB", of_all);
+  return text + advice(of_all);
 }
 
 void PreloadStore::filled() {

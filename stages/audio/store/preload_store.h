@@ -38,6 +38,7 @@ class PreloadStore final : public AudioStore {
   std::byte* take(std::size_t bytes);
   [[nodiscard]] bool add_slab(std::size_t bytes);
   [[nodiscard]] std::string refusal() const;
+  [[nodiscard]] std::string advice(double all) const;
   void check_expected() const;
 
   const ManifestSource& files_listed_;
