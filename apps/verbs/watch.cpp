@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -42,7 +43,7 @@ using ToCompute = std::map<std::string, FileStamp>;
 // What a dry run finds. It holds no file of the output, which the update itself has to lock.
 struct Look {
   ToCompute files;
-  bool drops = false;
+  std::size_t drops = 0;    // the files that an update would drop
   std::string refusal;      // why an update is refused; "": it is not
   bool is_planned = false;  // whether the refusal is the plan's, so that an update has no other
 };
@@ -63,8 +64,9 @@ Look look(Plan plan, std::atomic<bool>& interrupted) {
       std::move(plan),
       {.progress = ProgressDisplay::Mode::none, .quiet = true, .interrupted = &interrupted});
   return {.files = to_compute(dry),
-          .drops = std::any_of(dry.plans.begin(), dry.plans.end(),
-                               [](const RowPlan& p) { return p.dropped.count > 0; }),
+          .drops = std::accumulate(
+              dry.plans.begin(), dry.plans.end(), std::size_t{0},
+              [](std::size_t sum, const RowPlan& p) { return sum + p.dropped.count; }),
           .refusal = dry.problem(),
           .is_planned = dry.report.ending != Ending::failed};
 }
@@ -86,6 +88,7 @@ int watch_and_update(const PlanArguments& arguments, Update how, double still,
     }
   };
   ToCompute tried;            // those that the last update could not compute wait until they change
+  std::size_t dropped = 0;    // that the last update should have dropped, and may have had to keep
   std::string refused, said;  // by the last look; the last that was said
   say(stderr, "{}: updates when new files have not changed for {}; Ctrl-C ends\n", arguments.file,
       seconds_text(still));
@@ -100,11 +103,13 @@ int watch_and_update(const PlanArguments& arguments, Update how, double still,
     const bool is_newly_refused = found.refusal != std::exchange(refused, found.refusal);
     std::string why = found.refusal;
     // A dry run does not complete what an interrupted update began; an update does.
-    if (why.empty() ? has_news || found.drops : is_newly_refused && !found.is_planned) {
+    if (found.drops == 0) dropped = 0;
+    if (why.empty() ? has_news || found.drops != dropped : is_newly_refused && !found.is_planned) {
       try {
         const int code = update(whole, interrupted);
         if (code != kDone && code != kSomeFailed) return code;
         tried = std::move(found.files);
+        dropped = found.drops;
         why.clear();
       } catch (const InUseError& e) {
         why = e.what();

@@ -172,6 +172,25 @@ TEST_CASE("watch: an update that is refused is said once, and waits") {
   exits(0, melflow_in(folder, {"verify", "out.h5"}));
 }
 
+TEST_CASE("watch: what cannot be dropped, as nothing else is left, is tried once") {
+  const Watchdog watchdog("watch: nothing is left");
+  const Corpus corpus;
+  const TempFolder& folder = corpus.folder;
+  corpus.move_in("a.wav");
+  exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
+  fs::remove(folder / "clips/a.wav");
+  Process process(folder, {MELFLOW_PROGRAM, "update", "p.yaml", "--watch", "1s", "--no-progress",
+                           "--set", "write.max_dropped=100%"});
+  const std::string kept = "this file is left as it was";
+  const auto said = [&] { return read_text(folder / ".stderr"); };
+  process.wait_until([&] { return has(said(), kept); });
+  corpus.move_in("b.wav");  // a look comes before it has not changed for a second
+  process.wait_until([&] { return has(corpus.said(), "1 file: 1 ok"); });
+  process.send(SIGINT);
+  CHECK(process.wait().code == 0);
+  CHECK(said().find(kept) == said().rfind(kept));
+}
+
 TEST_CASE("watch: a first file that fails does not end it") {
   const Watchdog watchdog("watch: first fails");
   const Corpus corpus;
