@@ -188,6 +188,10 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
     fill(run, report);
     pass(run, plan_.nodes.size(), [&] {
       graph_->fill(report);
+      // A record that is lost may be held by one sink and waited for by another, which must not
+      // drop what is behind it.
+      for (PlanNode& n : plan_.nodes)
+        if (n.faces.holds != nullptr) n.faces.holds->drop_lost();
       for (PlanNode& n : plan_.nodes)
         if (n.faces.holds != nullptr) n.faces.holds->drop_waiting();
       settle(report);
