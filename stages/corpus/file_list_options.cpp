@@ -249,7 +249,7 @@ std::optional<UtteranceRule> FileListOptions::rule_of(const CorpusLists& lists) 
                    : is_json_lines(one.path) && LhotseManifest::is_one(one.path)
                        ? UtteranceRule::lhotse
                        : UtteranceRule::nearest);
-  } catch (const RunError&) {  // whoever reads the lists says so
+  } catch (const RunError&) {  // the listing says so
     return UtteranceRule::nearest;
   }
   if (found.size() > 1) return std::nullopt;
