@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include "pipeline/base/value.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/text_lines.h"
+#include "stages/files/byte_hash.h"
 #include "stages/files/json_bytes.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
@@ -228,11 +228,9 @@ void write_manifest(const std::string& path, const Manifest& manifest,
   put(lines);
   for (ManifestRange& range : ranges) {
     range.at = at;
-    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(),
-                                                                        &XXH3_freeState);
-    XXH3_64bits_reset(hash.get());
+    ByteHash hash;
     const auto flush = [&] {
-      XXH3_64bits_update(hash.get(), lines.data(), lines.size());
+      hash.add(lines.data(), lines.size());
       put(lines);
     };
     for (std::size_t i = range.first; i < range.end; ++i) {
@@ -241,7 +239,7 @@ void write_manifest(const std::string& path, const Manifest& manifest,
     }
     flush();
     range.bytes = at - range.at;
-    range.hash = XXH3_64bits_digest(hash.get());
+    range.hash = hash.value();
   }
   if (const int error = close_error(fd.get())) fail(path, "written", error);
 }

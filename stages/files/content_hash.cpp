@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <vector>
 
 #include "pipeline/base/input_file.h"
+#include "stages/files/byte_hash.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -24,20 +24,15 @@ std::uint64_t content_hash(std::span<const std::byte> bytes) {
 }
 
 std::uint64_t content_hash(int fd, std::uint64_t begin, std::uint64_t size) {
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
-                                                                       &XXH3_freeState);
-  if (!state || XXH3_64bits_reset(state.get()) == XXH_ERROR) {
-    errno = ENOMEM;
-    return 0;
-  }
+  ByteHash hash;
   std::vector<std::byte> buffer(64 << 10);
   for (std::uint64_t at = 0;;) {
     const std::size_t want = std::min<std::uint64_t>(buffer.size(), size - at);
     const ssize_t n = ::pread(fd, buffer.data(), want, static_cast<off_t>(begin + at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return 0;  // errno says why
-    if (n == 0) return not_none(XXH3_64bits_digest(state.get()));
-    XXH3_64bits_update(state.get(), buffer.data(), static_cast<std::size_t>(n));
+    if (n == 0) return not_none(hash.value());
+    hash.add(buffer.data(), static_cast<std::size_t>(n));
     at += static_cast<std::uint64_t>(n);
   }
 }

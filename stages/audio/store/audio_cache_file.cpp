@@ -17,6 +17,7 @@
 
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
+#include "stages/files/byte_hash.h"
 #include "stages/files/own_file.h"
 #include "stages/files/whole_io.h"
 
@@ -179,19 +180,16 @@ bool AudioCacheFile::verify(const Entry& entry) const {
   if (pieces.empty()) return false;
   if (pieces.size() == 1 && pieces[0].size() <= kVerified)
     return XXH3_64bits(pieces[0].data(), pieces[0].size()) == entry.checksum;
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_64bits_reset(state);
+  ByteHash hash;
   for (std::span<const std::byte> piece : pieces) {
     while (!piece.empty()) {
       const auto part = piece.first(std::min(piece.size(), kVerified));
-      XXH3_64bits_update(state, part.data(), part.size());
+      hash.add(part.data(), part.size());
       piece = piece.subspan(part.size());
       release(part.size());
     }
   }
-  const std::uint64_t sum = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  return sum == entry.checksum;
+  return hash.value() == entry.checksum;
 }
 
 void AudioCacheFile::prefetch(const Entry& entry) const {

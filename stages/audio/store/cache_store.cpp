@@ -1,7 +1,5 @@
 #include "stages/audio/store/cache_store.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -9,6 +7,7 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/audio/audio_libraries.h"
+#include "stages/files/byte_hash.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -75,10 +74,7 @@ class CacheStore::Cached final : public StoredAudio {
 class CacheStore::Adding final : public AudioStore::Entry {
  public:
   Adding(CacheStore& store, RunContext& run, std::size_t index)
-      : store_(store), run_(run), index_(index), sum_(XXH3_createState()) {
-    XXH3_64bits_reset(sum_);
-  }
-  ~Adding() override { XXH3_freeState(sum_); }
+      : store_(store), run_(run), index_(index) {}
 
   bool add(const Waveform& block) override {
     const Samples& s = block.samples;
@@ -94,7 +90,7 @@ class CacheStore::Adding final : public AudioStore::Entry {
     const auto extent = store_.file_->append(bytes);
     if (!extent) return store_.give_up(run_), false;
     extents_.push_back(*extent);
-    XXH3_64bits_update(sum_, bytes.data(), bytes.size());
+    sum_.add(bytes.data(), bytes.size());
     return true;
   }
 
@@ -102,7 +98,7 @@ class CacheStore::Adding final : public AudioStore::Entry {
     if (entry_.count == 0) return;
     entry_.key = store_.keys_(index_);
     entry_.stamp = store_.files_.stamp(index_);
-    entry_.checksum = XXH3_64bits_digest(sum_);
+    entry_.checksum = sum_.value();
     if (!store_.file_->add(entry_, extents_)) return store_.give_up(run_);
     ++store_.added_;
     store_.added_bytes_ += entry_.count * size_of(static_cast<SampleType>(entry_.type));
@@ -114,7 +110,7 @@ class CacheStore::Adding final : public AudioStore::Entry {
   std::size_t index_;
   AudioCacheFile::Entry entry_;
   std::vector<AudioCacheFile::Extent> extents_;
-  XXH3_state_t* sum_;
+  ByteHash sum_;
 };
 
 namespace {

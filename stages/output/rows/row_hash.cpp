@@ -3,16 +3,7 @@
 #include <algorithm>
 #include <array>
 
-// The library's functions for the present CPU, at least three times as fast.
-#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
-#include <xxh_x86dispatch.h>
-#endif
-
 namespace melflow {
-
-void RowHash::add(const void* data, std::size_t bytes) {
-  XXH3_64bits_update(state_.get(), data, bytes);
-}
 
 void RowHash::add(const void* values, std::size_t count, NumberType type, NumberType stored) {
   if (type == stored) return add(values, count * size_of(type));
@@ -28,7 +19,7 @@ void RowHash::add(const void* values, std::size_t count, NumberType type, Number
 
 std::uint64_t RowHash::of(const void* values, std::size_t count, NumberType type,
                           NumberType stored) {
-  if (type == stored) return XXH3_64bits(values, count * size_of(type));
+  if (type == stored) return ByteHash::of(values, count * size_of(type));
   RowHash hash;
   hash.add(values, count, type, stored);
   return hash.value();

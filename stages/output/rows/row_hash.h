@@ -2,34 +2,28 @@
 // recognise the file's rows.
 #pragma once
 
-#include <xxhash.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "pipeline/base/number_type.h"
+#include "stages/files/byte_hash.h"
 
 namespace melflow {
 
 class RowHash {
  public:
-  RowHash() { reset(); }
-  void reset() { XXH3_64bits_reset(state_.get()); }
-  void add(const void* data, std::size_t bytes);
+  void reset() { hash_.reset(); }
+  void add(const void* data, std::size_t bytes) { hash_.add(data, bytes); }
   /// Adds `count` values of type `type`, which is `stored` or float32, as they are stored.
   void add(const void* values, std::size_t count, NumberType type, NumberType stored);
-  [[nodiscard]] std::uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
+  [[nodiscard]] std::uint64_t value() const { return hash_.value(); }
 
   /// Returns the hash of `count` values, as above.
   static std::uint64_t of(const void* values, std::size_t count, NumberType type,
                           NumberType stored);
 
  private:
-  struct Free {
-    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-  };
-  std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
+  ByteHash hash_;
 };
 
 }  // namespace melflow
