@@ -36,6 +36,35 @@ TEST_CASE("Kaldi: a data folder without segments, and with them") {
         Texts{"train: b.flac#t=0,1", "train: b.flac#t=1,2.5", "test: d.wav#t=0"});
 }
 
+TEST_CASE("Kaldi: what is wrong is named with its file and line, and the utterance") {
+  const TempFolder folder;
+  folder.write("data/wav.scp", "r1 a.wav\nr2 b.wav\n");
+  folder.write("data/segments", "\nu1 r1 0 1\nu2 r1 x 2\nu3 r2 1 1\nu4 r2 2 3\n");
+  folder.write("data/reco2dur", "\nr1 6\nr2 six\n");
+  const std::string options = "root: @, manifest: @/data, columns: [utterance], utterances: {}";
+  const std::string data = folder / "data";
+  List list(of(folder, options));
+  CHECK(entries(list) ==
+        Texts{"-: a.wav#t=0,1|u1", "-: b.wav#t=2,3|u4",
+              "-: " + data + "/segments:3: u2#t=0 [" + data +
+                  "/segments:3: u2: start is 'x', which is not a number from 0 up]|u2",
+              "-: " + data + "/segments:4: u3#t=0 [" + data +
+                  "/segments:4: u3: the utterance ends at 1, and starts at 1; an empty end is the "
+                  "end of the recording]|u3"});
+  CHECK(warnings(list) == Texts{data +
+                                "/segments: 2 of 4 lines cannot be used and fail alone; the "
+                                "first: " +
+                                data +
+                                "/segments:3: u2: start is 'x', which is not a number from "
+                                "0 up"});
+  folder.write("data/segments", "u1 r1 0 1\nu4 r2 2 3\n");
+  List targets(of(folder, options + ", targets: [recording_duration]"));
+  CHECK(targets.manifest().problem(0).empty());
+  CHECK(std::string(targets.manifest().problem(1))
+            .starts_with(data + "/reco2dur:3: u4: recording_duration is 'six', which is not a "
+                                "number; "));
+}
+
 TEST_CASE("NeMo: audio_filepath and offset are known") {
   const TempFolder folder;
   folder.write("train.json",

@@ -119,6 +119,15 @@ TEST_CASE("ledger: of a long reason 4 KiB are kept, by whatever way it comes") {
   CHECK(ledger.entry(1).reason == text.substr(0, 4096));
 }
 
+TEST_CASE("ledger: of long warnings each has its share of what is kept") {
+  const std::string text(5000, 'x');
+  CHECK(Ledger::warned({{"a", text}}).reason == text);
+  const Ledger::Entry entry = Ledger::warned({{"a", text}, {"b", text}, {"b", "short"}});
+  CHECK(entry.stage == "a");
+  const std::string kept = text.substr(0, 771) + "… shortened (5000 bytes)";
+  CHECK(entry.reason == kept + "; b: " + kept + "; short");
+}
+
 TEST_CASE(
     "ledger: an item that is closed twice, or is not there, is noted, and nothing is thrown") {
   for (const char* first : {"", "short"})
@@ -202,22 +211,34 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
               s.sink_done(1);
             },
             Outcome::ok, "short"},
-           {"of two warnings that of the node before the other is kept, in either order of time",
+           {"of two warnings that of the node before the other is first, in either order of time",
             [](Stream& s) {
               s.warn(1, "of b");
               s.warn(0, "of a");
               s.sink_done(0);
               s.sink_done(1);
             },
-            Outcome::ok, "of a"},
-           {"of one node that of its first block",
+            Outcome::ok, "of a; b: of b"},
+           {"of one node that of its first block, and each text once",
             [](Stream& s) {
               s.warn(1, "late", 2);
+              s.warn(1, "twice", 3);
               s.warn(1, "early", 1);
+              s.warn(1, "twice", 0);
+              s.warn(1, "late", 7);
               s.sink_done(0);
               s.sink_done(1);
             },
-            Outcome::ok, "early"},
+            Outcome::ok, "twice; early; late"},
+           {"four are told of all, in whatever order they came",
+            [](Stream& s) {
+              for (const std::uint64_t block : {8, 2, 6, 0, 4, 9, 3, 7, 1, 5})
+                s.warn(1, "at " + std::to_string(block), block);
+              s.warn(0, "of a");
+              s.sink_done(0);
+              s.sink_done(1);
+            },
+            Outcome::ok, "of a; b: at 0; at 1; at 2; and more"},
            {"an error wins over the sinks, and that of the node before the other",
             [](Stream& s) {
               s.fail(1, ItemError::failed("of b"));
