@@ -10,6 +10,7 @@
 #include "pipeline/report/reasons.h"
 #include "pipeline/stage/item.h"
 #include "pipeline/stage/reach.h"
+#include "pipeline/stage/sink_ledger.h"
 #include "tests/support/watchdog.h"
 
 namespace melflow::ledger_test {
@@ -150,6 +151,20 @@ TEST_CASE(
       CHECK(ledger.closed_wrongly() == 3);
       CHECK(ledger.counts().closed() == 0);
     }
+}
+
+TEST_CASE("sink ledger: of an item from an earlier run both warnings are told, each once") {
+  Ledger run;
+  run.open(3, {"a", "b"});
+  SinkLedger sink(run);
+  for (std::size_t i = 0; i < 3; ++i) sink.kept(i, 0, "short");
+  run.close(0, Outcome::ok, 1, "is not in every output: bad");
+  run.close(1, Outcome::ok, 0, "short; b: bad");
+  run.close(2, Outcome::ok, -1, "");
+  CHECK(sink.entry(0).stage == "a");
+  CHECK(sink.entry(0).reason == "short; b: is not in every output: bad");
+  CHECK(sink.entry(1).reason == "short; b: bad");
+  CHECK(sink.entry(2).reason == "short");
 }
 
 TEST_CASE("ledger: opening it again starts afresh") {
