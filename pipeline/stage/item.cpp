@@ -246,9 +246,9 @@ void Stream::close(std::size_t record) {
     if (!losses.empty()) {
       const Loss& main = main_of(losses);
       if (main.error.kind == ItemError::Kind::failed) {
-        Remark lost{main.at, "is not in every output: " + main.error.reason};
-        const auto at = std::upper_bound(said.begin(), said.end(), lost);
-        said.insert(at, std::move(lost));
+        Remark r{main.at, "is not in every output: " + main.error.reason};
+        const auto at = std::upper_bound(said.begin(), said.end(), r);
+        said.insert(at, std::move(r));
       }
       tell_sinks(record, losses);
     }

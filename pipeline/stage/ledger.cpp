@@ -32,10 +32,9 @@ Ledger::Entry Ledger::warned(const Warnings& warnings) {
   Entry out{Outcome::ok, "", ""};
   for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
     const auto& [stage, text] = warnings[i];
-    if (i == 0)
-      out.stage = stage;
-    else
-      out.reason += "; " + (stage == warnings[i - 1].first ? "" : stage + ": ");
+    if (i == 0) out.stage = stage;
+    if (i > 0) out.reason += "; ";
+    if (i > 0 && stage != warnings[i - 1].first) out.reason.append(stage).append(": ");
     out.reason += warnings.size() == 1 ? text : kept_text(text, most);
   }
   if (warnings.size() > kMostWarnings) out.reason += "; and more";

@@ -511,8 +511,8 @@ TEST_CASE("limits: a node held at one slot is named, though it is not at work al
 }
 
 TEST_CASE("limits: a node held at one slot is named beside other load, too") {
-  // Workers come late: mel is at work or waits for one of them 45% of the time, and the queue before
-  // it is full for 30%; read has more time at work, as it waits for cores.
+  // Workers come late: mel is at work or waits for one of them 45% of the time, and the queue
+  // before it is full for 30%; read has more time at work, as it waits for cores.
   RunReport r = run_of({{"read", 4, 8, 4}, {"mel", 1, 3, 3}});
   r.core_wait_seconds = 4;
   stage(r, "read").time = {.busy = 8, .waiting_input = 16, .blocked_output = 12, .waiting_core = 4};
