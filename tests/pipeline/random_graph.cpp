@@ -698,10 +698,10 @@ std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
   const std::string why = is_thrown ? "unexpected error: thrown here" : "failed here";
   if (is_failed) note(*main, "is not in every output: " + why);
   if (is_taken && !noted.empty()) {
-    std::string all;
+    std::string text;
     for (const auto& [at, said] : noted)
-      all += all.empty() ? said.second : "; " + said.first + ": " + said.second;
-    return line("ok", noted.begin()->second.first, all);
+      text += text.empty() ? said.second : "; " + said.first + ": " + said.second;
+    return line("ok", noted.begin()->second.first, text);
   }
   if (main == nullptr || is_taken) return std::nullopt;
   const std::string& node = nodes_[main->node].name;
