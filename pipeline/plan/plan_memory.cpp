@@ -175,8 +175,8 @@ void check_memory(GraphDraft& graph, Plan& plan) {
   if (plan.least_memory > plan.host_memory)
     graph.notes.push_back(
         {graph.spec.memory_mark,
-         fmt::format("memory.host: {} is enough only for files that are short enough, which the "
-                     "run finds out from its list; files of any length need {}{}",
+         fmt::format("memory.host: {} is enough for short files only, and the run will look at "
+                     "those of its list; files of any length need {}, or smaller blocks{}",
                      to_text(Bytes{plan.host_memory}), rounded_up(plan.least_memory),
                      size_options(plan))});
   for (const PlanNode& n : plan.nodes) {

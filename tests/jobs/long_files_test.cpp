@@ -73,7 +73,7 @@ TEST_CASE("long files: how long those of the list are decides which memory is en
   const auto has_note = [](const JobResult& job) {
     const auto& told = job.report.warnings;
     return std::any_of(told.begin(), told.end(), [](const std::string& text) {
-      return text.find("is enough only for files that are short enough") != std::string::npos;
+      return text.find("is enough for short files only") != std::string::npos;
     });
   };
   CHECK_FALSE(has_note(completed(ran("1GiB", "1MiB"))));
