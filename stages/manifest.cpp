@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <system_error>
@@ -82,10 +83,12 @@ void Manifest::set_text(std::size_t i, std::size_t which, std::string_view text)
 }
 
 std::int32_t Manifest::Names::number(std::string_view name) {
-  const auto [it, is_new] =
-      numbers.try_emplace(std::string(name), static_cast<std::int32_t>(list.size()));
-  if (is_new) list.emplace_back(name);
-  return it->second;
+  const std::size_t hash = std::hash<std::string_view>()(name);
+  const auto [first, last] = numbers.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (list[static_cast<std::size_t>(it->second)] == name) return it->second;
+  list.emplace_back(name);
+  return numbers.emplace(hash, static_cast<std::int32_t>(list.size() - 1))->second;
 }
 
 void Manifest::set_names(const std::vector<std::string>& labels,
@@ -372,7 +375,8 @@ std::size_t Manifest::memory_bytes() const {
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
                   texts_.capacity() * 8 + spans_.capacity() * sizeof(Span) +
                   durations_.capacity() * 8;
-  for (const std::string& name : label_names_.list) n += sizeof(std::string) + name.capacity();
+  // With the copies of an output's index that is being written.
+  for (const std::string& name : label_names_.list) n += sizeof(std::string) + 3 * name.capacity();
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string) + source_of_folder_.capacity() * 2;
   for (const std::string& f : folders_)

@@ -202,7 +202,8 @@ class Manifest {
   std::map<std::size_t, std::string> problems_;
   struct Names {
     std::vector<std::string> list;
-    std::unordered_map<std::string, std::int32_t> numbers;  // only until close()
+    // Only until close(); the numbers of equal hashes.
+    std::unordered_multimap<std::size_t, std::int32_t> numbers;
     std::int32_t number(std::string_view name);
   };
   Names label_names_, split_names_;
