@@ -39,11 +39,10 @@ std::uint32_t Manifest::add_folder(std::string_view folder, std::size_t source) 
 }
 
 void Manifest::add(std::uint32_t folder, std::string_view name) {
-  if (has_spans() && size() > 0 && text_.c_str() + names_.back() == name) {
+  if (has_spans() && size() > 0 && text_.at(names_.back()) == name) {
     names_.push_back(names_.back());
   } else {
-    names_.push_back(text_.size());
-    text_.append(name).push_back('\0');
+    names_.push_back(text_.add(name));
   }
   folder_of_.push_back(folder);
   labels_.push_back(label_sets_.empty() ? -1 : 0);
@@ -77,8 +76,7 @@ void Manifest::set_text(std::size_t i, std::size_t which, std::string_view text)
   } else if (i > 0 && this->text(i - 1, which) == text) {
     at = texts_[(i - 1) * text_names_.size() + which];
   } else {
-    at = text_.size();
-    text_.append(text).push_back('\0');
+    at = text_.add(text);
   }
 }
 

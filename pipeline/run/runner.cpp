@@ -105,7 +105,7 @@ void Runner::Impl::open_budget(const RunContext& run) {
   }
   std::string largest;
   if (index_bytes_ + kept_bytes_ + plan_.least_memory > plan_.host_memory && source().count() > 0)
-    largest = fmt::format(" (for {})", source().name(fit_to_items(plan_)));
+    largest = fmt::format(" (for {})", excerpt(source().name(fit_to_items(plan_))));
   const std::size_t need = index_bytes_ + kept_bytes_ + plan_.least_memory;
   if (need > plan_.host_memory)
     throw RunError(fmt::format(
