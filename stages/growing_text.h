@@ -15,8 +15,8 @@ class GrowingText {
  public:
   /// Has the empty text, which begins at 0.
   GrowingText() { add(""); }
-  /// Appends a text, which is not one of these, and '\0'; returns where it begins. Pointers from at() become invalid. Throws
-  /// std::bad_alloc.
+  /// Appends a text, which is not one of these, and '\0'; returns where it begins. Pointers from
+  /// at() become invalid. Throws std::bad_alloc.
   std::size_t add(std::string_view text) {
     if (size_ + text.size() + 1 > capacity_)
       resize(std::max(size_ + text.size() + 1, capacity_ + capacity_ / 2));
