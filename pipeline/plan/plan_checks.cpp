@@ -8,20 +8,57 @@
 #include <utility>
 
 #include "pipeline/base/sentences.h"
-#include "pipeline/plan/several_sources.h"
 #include "pipeline/stage/paired_inputs.h"
 
 namespace melflow {
 namespace {
 
+// Merges `more`, the requirements of the node `to`, into those of the branches after `node`.
+// Reports contradictions.
+void merge_required(Plan& plan, const PlanNode& node, int to, const Requirements& more,
+                    Requirements& below) {
+  for (const Requirements::Conflict& c : below.merge(more))
+    check_of(plan, node)
+        .error("",
+               fmt::format("the branches after it want different values of {}: {} (from '{}' "
+                           "on) and {}; each needs a stage of its own that makes it so",
+                           c.name, c.other, plan.nodes[static_cast<std::size_t>(to)].name, c.mine));
+}
+
+// Calls require() and plan() of the sources, if there are several, and of the node that unites
+// them. `required`: the requirements of all nodes but the first. Returns the first node's
+// properties.
+Properties plan_sources(Plan& plan, const std::vector<Requirements>& required) {
+  PlanNode& united = plan.nodes.front();
+  Requirements of_all;
+  for (std::size_t k = 0; k < plan.sources.size(); ++k) {
+    PlanNode& source = plan.sources[k];
+    Requirements below;
+    for (const int to : united.to) {
+      const std::vector<PlanInput>& inputs = plan.nodes[static_cast<std::size_t>(to)].inputs;
+      const Requirements& more = required[static_cast<std::size_t>(to)];
+      if (std::any_of(inputs.begin(), inputs.end(), [k](const PlanInput& in) {
+            return in.node == 0 && in.output == static_cast<int>(k);
+          }))
+        merge_required(plan, source, to, more, below);
+    }
+    static_cast<void>(source.stage->require(below));
+    PlanCheck check = check_of(plan, source);
+    static_cast<void>(source.stage->plan({}, below, check));
+    // Branches of different sources may have different requirements.
+    static_cast<void>(of_all.merge(below));
+  }
+  PlanCheck check = check_of(plan, plan.sources.front());
+  return united.stage->plan({}, united.stage->require(of_all), check);
+}
+
 // Returns the requirements of each node, except for a node that unites several sources.
-std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
+std::vector<Requirements> requirements_of(Plan& plan) {
   std::vector<Requirements> all(plan.nodes.size());
   for (std::size_t i = plan.nodes.size(); i-- > (plan.sources.empty() ? 0U : 1U);) {
     const PlanNode& n = plan.nodes[i];
     Requirements below;
-    for (int to : n.to)
-      merge_required(graph, plan, n, to, all[static_cast<std::size_t>(to)], below);
+    for (int to : n.to) merge_required(plan, n, to, all[static_cast<std::size_t>(to)], below);
     all[i] = n.stage->require(below);
   }
   return all;
@@ -29,13 +66,30 @@ std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
 
 }  // namespace
 
-void check_stages(GraphDraft& graph, Plan& plan) {
-  const std::vector<Requirements> required = requirements_of(graph, plan);
+PlanCheck check_of(Plan& plan, const PlanNode& node) {
+  const auto text = [&node](const std::string& option, const std::string& message) {
+    std::string place = node.name;
+    if (!option.empty()) place.append(".").append(option);
+    return place.append(": ").append(message);
+  };
+  return {[&plan, &node, text](const std::string& option, const std::string& message) {
+            plan.error(mark_of(node, option), text(option, message));
+          },
+          [&plan, &node, text](const std::string& option, const std::string& message) {
+            plan.warnings.push_back({mark_of(node, option), text(option, message)});
+          },
+          [&plan, &node, text](const std::string& option, const std::string& message) {
+            plan.notes.push_back({mark_of(node, option), text(option, message)});
+          }};
+}
+
+void check_stages(Plan& plan) {
+  const std::vector<Requirements> required = requirements_of(plan);
   std::vector<Properties> properties(plan.nodes.size());
-  if (!plan.sources.empty()) properties[0] = plan_sources(graph, plan, required);
+  if (!plan.sources.empty()) properties[0] = plan_sources(plan, required);
   for (std::size_t i = plan.sources.empty() ? 0 : 1; i < plan.nodes.size(); ++i) {
     PlanNode& n = plan.nodes[i];
-    PlanCheck check = check_of(graph, plan, n);
+    PlanCheck check = check_of(plan, n);
     Requirements below;
     for (int to : n.to) (void)below.merge(required[static_cast<std::size_t>(to)]);
     Properties given;
@@ -59,7 +113,7 @@ struct Blocks {
   const PlanNode* mixed_by = nullptr;  // the node that may reorder them, if any
 };
 
-void check_order(GraphDraft& graph, const Plan& plan) {
+void check_order(Plan& plan) {
   std::vector<Blocks> given(plan.nodes.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
@@ -71,19 +125,18 @@ void check_order(GraphDraft& graph, const Plan& plan) {
       if (own.mixed_by == nullptr) own.mixed_by = up.mixed_by;
     }
     if (own.mixed_by != nullptr && traits.order == BlockOrder::needed)
-      graph.error(
-          mark_of(graph.spec_of(n), "from"),
-          fmt::format("{}.from: {} takes the blocks of a file in order, but {} ({}) before it lets "
-                      "them overtake each other; put {} before {}",
-                      n.name, graph.stage_of(n), own.mixed_by->name, graph.stage_of(*own.mixed_by),
-                      n.name, own.mixed_by->name));
+      check_of(plan, n).error(
+          "from", fmt::format("{} takes the blocks of a file in order, but {} ({}) before it lets "
+                              "them overtake each other; put {} before {}",
+                              n.stage_name, own.mixed_by->name, own.mixed_by->stage_name, n.name,
+                              own.mixed_by->name));
     if (own.are_several && own.mixed_by == nullptr && traits.order == BlockOrder::any)
       own.mixed_by = &n;
     own.are_several |= traits.expands || traits.cuts;
   }
 }
 
-void check_sub_items(GraphDraft& graph, const Plan& plan) {
+void check_sub_items(Plan& plan) {
   for (const PlanNode& n : plan.nodes) {
     if (!n.stage->gets_sub_items() || n.stage->traits().takes_sub_items) continue;
     const PlanNode* divider = &n;
@@ -94,25 +147,18 @@ void check_sub_items(GraphDraft& graph, const Plan& plan) {
           divider = &up;
           break;
         }
-    if (n.is_inserted) {
-      graph.error(
-          graph.spec_of(n).mark,
-          fmt::format("{}: {} takes whole recordings, but {} ({}) before it makes several items "
-                      "of each; remove the option of the source that puts it there",
-                      n.name, graph.stage_of(n), divider->name, graph.stage_of(*divider)));
-      continue;
-    }
-    graph.error(
-        mark_of(graph.spec_of(n), "from"),
-        fmt::format("{}.from: {} takes whole recordings, but {} ({}) before it makes several "
-                    "items of each; put {} before {}",
-                    n.name, graph.stage_of(n), divider->name, graph.stage_of(*divider), n.name,
-                    divider->name));
+    check_of(plan, n).error(
+        n.is_inserted ? "" : "from",
+        fmt::format(
+            "{} takes whole recordings, but {} ({}) before it makes several items of each; {}",
+            n.stage_name, divider->name, divider->stage_name,
+            n.is_inserted ? std::string("remove the option of the source that puts it there")
+                          : fmt::format("put {} before {}", n.name, divider->name)));
   }
 }
 
 // Two nodes that make the same file would overwrite it.
-void check_files(GraphDraft& graph, const Plan& plan) {
+void check_files(Plan& plan) {
   std::map<std::string, const PlanNode*> makers;
   for (const PlanNode& n : plan.nodes) {
     for (const std::string& path : n.resources.files_made) {
@@ -120,9 +166,9 @@ void check_files(GraphDraft& graph, const Plan& plan) {
       const auto [it, is_first] =
           makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
       if (is_first) continue;
-      graph.error(mark_of(graph.spec_of(n), "path"),
-                  fmt::format("{}: {} is also written by {} ({}); give it another path", n.name,
-                              path, it->second->name, graph.stage_of(*it->second)));
+      check_of(plan, n).error(
+          "path", fmt::format("{} is also written by {} ({}); give it another path", path,
+                              it->second->name, it->second->stage_name));
       break;
     }
   }
@@ -130,7 +176,7 @@ void check_files(GraphDraft& graph, const Plan& plan) {
 
 // Skips sinks, which write different files. Nodes that differ only in tuning options or in
 // on_failure may be intended.
-void check_repeated_work(const GraphDraft& graph, Plan& plan) {
+void check_repeated_work(Plan& plan) {
   std::map<std::string, const PlanNode*> workers;
   for (const PlanNode& n : plan.nodes) {
     if (n.inputs.empty() || n.to.empty() || n.is_inserted || n.written != n.name) continue;
@@ -139,9 +185,8 @@ void check_repeated_work(const GraphDraft& graph, Plan& plan) {
     const auto [it, is_first] =
         workers.try_emplace(work + to_json(n.config->schema().echo(false)), &n);
     if (is_first) continue;
-    const NodeSpec& spec = graph.spec_of(n);
     plan.warnings.push_back(
-        {spec.mark,
+        {n.mark,
          fmt::format("{}: does again what {} (line {}) does with the same input; what "
                      "takes {} can take {}",
                      n.name, it->second->name, it->second->mark.line, n.name, it->second->name)});

@@ -1,13 +1,15 @@
 #include "pipeline/plan/plan_memory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "pipeline/base/cpu.h"
 #include "pipeline/base/sentences.h"
-#include "pipeline/plan/several_sources.h"
+#include "pipeline/plan/plan_checks.h"
 
 namespace melflow {
 namespace {
@@ -22,6 +24,17 @@ const SourceInfo kLargest{"", kLargestFile};
 constexpr std::size_t kBlockBits = 20;
 static_assert(kBlockBits * kMostExpanding <= 60);
 
+// The most bytes that reach a node for one block, given the largest outputs of the nodes in
+// `bounds`; the sum over all inputs for a stage that pairs.
+std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds) {
+  std::size_t out = 0;
+  for (const PlanInput& from : node.inputs) {
+    const std::size_t bytes = bounds[static_cast<std::size_t>(from.node)];
+    out = node.info->traits.pairs ? out + bytes : std::max(out, bytes);
+  }
+  return out;
+}
+
 // Returns the largest output of each node for an item, in the order of the nodes.
 std::vector<std::size_t> largest_blocks(const Plan& plan, const SourceInfo& item) {
   std::vector<std::size_t> bound(plan.nodes.size());
@@ -33,16 +46,16 @@ std::vector<std::size_t> largest_blocks(const Plan& plan, const SourceInfo& item
   return bound;
 }
 
-void report_unbounded(GraphDraft& graph, const Plan& plan) {
+void report_unbounded(Plan& plan, const Mark& memory) {
   const std::vector<std::size_t> bound = largest_blocks(plan, kLargest);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
     if (n.inputs.empty() || bound[i] < kLargestFile) continue;
-    return graph.error(
-        graph.spec.memory_mark,
+    return plan.error(
+        memory,
         fmt::format("memory.host: no amount is enough, since the output of {} ({}) grows with the "
                     "file; put a stage that limits the size of a block before the stages after it",
-                    n.name, graph.stage_of(n)));
+                    n.name, n.stage_name));
   }
 }
 
@@ -119,6 +132,32 @@ std::string too_little_memory(const Plan& plan) {
       to_text(Bytes{plan.host_memory}), least, size_options(plan));
 }
 
+// Adds up the outputs of the nodes from `first` on; `bounds` has those of the nodes before. Parts
+// are counted separately.
+std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
+                          const SourceInfo& source, std::vector<std::size_t>& bounds) {
+  std::size_t total = 0;
+  for (std::size_t i = first; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    bounds[i] = kNoBound;
+    if (n.info->traits.kind == StageKind::sink || n.takes_parts != of_parts) continue;
+    const std::size_t in = n.inputs.empty() ? source.bytes : bytes_in(n, bounds);
+    bounds[i] = n.stage->output_bound(source, in);
+    if (n.info->traits.cuts)
+      total += n.resources.keeps_of_stream;
+    else if (!n.inputs.empty() && !n.resources.passes_on)
+      total += bounds[i];
+  }
+  return total;
+}
+
+// Reused because it is needed for every file.
+std::vector<std::size_t>& work_space(const Plan& plan) {
+  thread_local std::vector<std::size_t> bounds;
+  bounds.resize(plan.nodes.size());
+  return bounds;
+}
+
 // What an item needs of the budget.
 struct Needs {
   std::size_t block = 0;  // the most that one of its blocks can need
@@ -162,26 +201,43 @@ std::size_t tasks_under_way(const Plan& plan) {
 
 }  // namespace
 
-void check_memory(GraphDraft& graph, Plan& plan) {
-  if (!graph.problems.empty()) return;
+std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
+                           std::vector<std::size_t>* bounds) {
+  std::vector<std::size_t>& found = work_space(plan);
+  const std::size_t cost = sum_of_bounds(plan, 0, false, source, found);
+  if (bounds == nullptr) return cost;
+  *bounds = found;
+  // A payload may hold only some bytes of a file, while the report counts all of them.
+  for (std::size_t& bound : *bounds) bound = std::max(bound, source.bytes);
+  return cost;
+}
+
+std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes) {
+  std::vector<std::size_t>& bounds = work_space(plan);
+  bounds[node] = bytes;
+  return bytes + sum_of_bounds(plan, node + 1, true, {"", bytes}, bounds);
+}
+
+void check_memory(Plan& plan, const Mark& memory) {
+  if (!plan.problems.empty()) return;
   const int cutter = find_cutter(plan);
   const auto smallest = plan.nodes.front().faces.source->least_item();
   std::size_t least = smallest ? least_for(plan, cutter, *smallest) : kLargestFile;
   const Needs largest = needs_of(plan, cutter, kLargest);
-  if (largest.block >= kLargestFile) return report_unbounded(graph, plan);
+  if (largest.block >= kLargestFile) return report_unbounded(plan, memory);
   keep_for(plan, largest);
   if (plan.least_memory <= plan.host_memory) least = plan.least_memory;
-  if (least > plan.host_memory) return graph.error(graph.spec.memory_mark, too_little_memory(plan));
+  if (least > plan.host_memory) return plan.error(memory, too_little_memory(plan));
   if (plan.least_memory > plan.host_memory)
-    graph.notes.push_back(
-        {graph.spec.memory_mark,
+    plan.notes.push_back(
+        {memory,
          fmt::format("memory.host: {} is enough for short files only, and the run will look at "
                      "those of its list; files of any length need {}, or smaller blocks{}",
                      to_text(Bytes{plan.host_memory}), rounded_up(plan.least_memory),
                      size_options(plan))});
   for (const PlanNode& n : plan.nodes) {
     if (n.faces.keeps == nullptr || n.is_inserted) continue;
-    PlanCheck check = check_of(graph, plan, n);
+    PlanCheck check = check_of(plan, n);
     n.faces.keeps->check_memory(plan.host_memory, least, check);
   }
 }
@@ -241,6 +297,23 @@ std::string too_many_files(const Plan& plan) {
   const std::size_t each = std::max<std::size_t>(admission_cost(plan, *least), 1);
   const std::size_t most = std::max<std::size_t>(task_memory(plan, plan.host_memory) / each, 1);
   return most < files ? fewer_together(plan, most, each, 0) : "";
+}
+
+void check_machine(Plan& plan, const GraphSpec& spec) {
+  const std::size_t before = plan.warnings.size();
+  if (spec.workers > plan.workers)
+    plan.warnings.push_back(
+        {{},
+         fmt::format("workers: {} would only wait for each other on {} cores; the run has {}",
+                     spec.workers, available_cpus(), plan.workers)});
+  if (std::string text = memory_remark(spec.host_memory.count, memory_limit()); !text.empty())
+    plan.warnings.push_back({spec.memory_mark, std::move(text)});
+  if (plan.problems.empty())
+    if (std::string text = too_many_files(plan); !text.empty())
+      plan.notes.push_back({mark_of(first_source(plan), "files_per_task"), std::move(text)});
+  std::move(plan.notes.begin(), plan.notes.end(), std::back_inserter(plan.warnings));
+  plan.notes.clear();
+  plan.machine_warnings = plan.warnings.size() - before;
 }
 
 }  // namespace melflow
