@@ -575,9 +575,12 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
       {"", "", ""},
       {"out", "out.index2", ""},
       {"out", "out", "b.path: out is also written by a (planner); give it another path"},
-      {"out", "./x/../out", "b.path: ./x/../out is also written by a (planner); give it another path"},
-      {"out", "out.index", "b.path: out.index is also written by a (planner); give it another path"},
-      {"out.index", "out", "b.path: out.index is also written by a (planner); give it another path"},
+      {"out", "./x/../out",
+       "b.path: ./x/../out is also written by a (planner); give it another path"},
+      {"out", "out.index",
+       "b.path: out.index is also written by a (planner); give it another path"},
+      {"out.index", "out",
+       "b.path: out.index is also written by a (planner); give it another path"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.one));
