@@ -13,9 +13,9 @@
 #include "pipeline/plan/graph_expand.h"
 #include "pipeline/plan/missing_nodes.h"
 #include "pipeline/plan/plan_checks.h"
+#include "pipeline/plan/plan_memory.h"
 #include "pipeline/plan/plan_settings.h"
 #include "pipeline/plan/several_sources.h"
-#include "pipeline/plan/task_memory.h"
 
 namespace melflow {
 namespace {

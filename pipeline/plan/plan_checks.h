@@ -1,11 +1,7 @@
-// Checks whether stages can work together: their requirements and properties, the files that they
-// make, and the memory that they need.
+// Checks whether stages can work together: their requirements and properties, and the files
+// that they make.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
-#include "pipeline/base/available_memory.h"
 #include "pipeline/plan/graph_draft.h"
 
 namespace melflow {
@@ -24,13 +20,5 @@ void check_files(GraphDraft& graph, const Plan& plan);
 
 /// Warns of two nodes that do the same work on the same input.
 void check_repeated_work(const GraphDraft& graph, Plan& plan);
-
-/// Computes the memory that blocks need, and reports a budget that is too small for the largest
-/// one.
-void check_memory(GraphDraft& graph, Plan& plan);
-
-/// Returns a warning if a budget of `host` bytes is more than the machine has or, with what the
-/// program itself takes, than its control group allows; else "".
-std::string memory_remark(std::uint64_t host, const MemoryLimit& limit);
 
 }  // namespace melflow
