@@ -125,7 +125,7 @@ graph:
             (TypeError, r"mel has no option 'sr'; use 'sample_rate' instead \(sr is the name in librosa\)$", lambda: g.mel(files, sr=16000)),
             (TypeError, r"mel has no option 'window_stride'; use 'hop' instead: 0.01s \(window_stride is the name in NeMo", lambda: files.mel(window_stride=0.01)),
             (TypeError, "decode has no option 'mono'; use 'downmix' instead", lambda: files.decode(mono=True)),
-            (TypeError, "mel has no option 'quux'; there are preset, sample_rate", lambda: files.mel(quux=object())),
+            (TypeError, "mel has no option 'zzzzzz'; there are preset, sample_rate", lambda: files.mel(zzzzzz=object())),
             (TypeError, r"a pipeline has no key 'n_jobs'; use 'workers' instead \(n_jobs is the name in scikit-learn\)", lambda: melflow.Graph(n_jobs=4)),
             (AttributeError, "a node has no 'melspectrogram', and no stage has this name; use 'mel' instead", lambda: files.melspectrogram()),
             (melflow.ConfigError, "there is no stage 'hdf5'; use 'hdf5_write' instead", lambda: g.add("hdf5")),
