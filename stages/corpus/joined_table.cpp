@@ -81,7 +81,8 @@ JoinedTable::JoinedTable(const TableJoin& join, const std::function<void(std::st
 
   const auto cell = [&](int column) {
     std::string text = column < 0 ? "" : without_blanks(table->cell(column));
-    require_utf8(text, path, table->line());
+    const auto [file, line] = table->place(column);
+    require_utf8(text, std::string(file), line);
     return text;
   };
   std::size_t bad = 0, doubles = 0;

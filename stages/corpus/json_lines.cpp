@@ -21,6 +21,8 @@ using Json = nlohmann::json;
 
 using Cell = JsonCell;
 
+constexpr std::string_view kPathOfNemo = "audio_filepath";
+
 // Makes cells of the values of an object while it is parsed, so that many names take time in
 // proportion to their number. `place` gives the cell for a name, or null where none is wanted.
 template <class Place>
@@ -134,7 +136,6 @@ int JsonLinesReader::number_of(std::string_view name) const {
 
 // The name by which the objects have a column.
 std::string_view JsonLinesReader::name_of(std::string_view column) const {
-  constexpr std::string_view kPathOfNemo = "audio_filepath";
   if (number_of("path") >= 0 || number_of(kPathOfNemo) < 0 || number_of(column) >= 0) return column;
   return column == "path" ? kPathOfNemo : column == "start" ? "offset" : column;
 }
@@ -142,6 +143,15 @@ std::string_view JsonLinesReader::name_of(std::string_view column) const {
 int JsonLinesReader::column(std::string_view column) const {
   const int at = number_of(name_of(column));
   return at < static_cast<int>(row_.size()) ? at : -1;
+}
+
+double JsonLinesReader::duration(bool by_parts) const {
+  if (by_parts || name_of("path") != kPathOfNemo) return 0;
+  const auto number = [this](std::string_view name) {
+    const int at = column(name);
+    return at < 0 ? 0 : seconds_in(cell(at));
+  };
+  return number("start") > 0 ? 0 : number("duration");
 }
 
 bool JsonLinesReader::is_in_file(std::string_view name) const {

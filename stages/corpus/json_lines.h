@@ -44,7 +44,9 @@ class JsonLinesReader final : public TableReader {
   /// text that reads back as the number; null, NaN and a missing name make an empty cell.
   [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return lines_.number(); }
+  [[nodiscard]] Place place(int) const override { return {lines_.path(), lines_.number()}; }
+  /// Of a line of NeMo's without an offset, the duration; with one it is that of the part.
+  [[nodiscard]] double duration(bool by_parts) const override;
   /// Remarks on lines that lack a name which the first object has.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 

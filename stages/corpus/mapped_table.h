@@ -24,8 +24,12 @@ class MappedTable final : public TableReader {
   [[nodiscard]] int find_column(std::string_view name) override;
   [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return table_->line(); }
-  [[nodiscard]] double duration() const override { return table_->duration(); }
+  /// A cell of a template is where its row is.
+  [[nodiscard]] Place place(int column) const override {
+    return table_->place(column < made() ? kRow : column - made());
+  }
+  [[nodiscard]] std::string_view id() const override { return table_->id(); }
+  [[nodiscard]] double duration(bool by_parts) const override { return table_->duration(by_parts); }
   [[nodiscard]] bool has_fixed_columns() const override { return table_->has_fixed_columns(); }
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 

@@ -16,7 +16,9 @@ namespace melflow {
 // texts.
 class PythonTable final : public TableReader {
  public:
-  explicit PythonTable(PythonCorpus& corpus) : corpus_(corpus) { is_waiting_ = read(); }
+  PythonTable(PythonCorpus& corpus, std::string name) : corpus_(corpus), name_(std::move(name)) {
+    is_waiting_ = read();
+  }
 
   bool next() override {
     if (!std::exchange(is_waiting_, false) && !read()) return false;
@@ -38,7 +40,7 @@ class PythonTable final : public TableReader {
     return *cell;
   }
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return items_; }
+  [[nodiscard]] Place place(int) const override { return {name_, items_}; }
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>&) const override {
     return {};
   }
@@ -57,6 +59,7 @@ class PythonTable final : public TableReader {
   }
 
   PythonCorpus& corpus_;
+  std::string name_;
   std::vector<std::string> names_{"path"};
   mutable std::vector<std::optional<std::string>> row_;  // of the row last read, what was asked for
   std::string problem_;                                  // of the row last read
@@ -85,7 +88,9 @@ std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const 
   return out;
 }
 
-std::unique_ptr<TableReader> PythonCorpus::table() { return std::make_unique<PythonTable>(*this); }
+std::unique_ptr<TableReader> PythonCorpus::table(std::string name) {
+  return std::make_unique<PythonTable>(*this, std::move(name));
+}
 
 void PythonCorpus::make_known() { add_container(path_, self_.lock()); }
 

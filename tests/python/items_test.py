@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -481,8 +482,9 @@ class ArchivesTest(Corpus):
         rows, report = self.written("damaged", melflow.Graph().file_list(root=tar))
         why = self.reasons(rows)
         self.assertNotIn(self.names[20], why)
-        self.assertRegex(why[f"@{places[self.names[20]].offset}"], "the archive is damaged from byte")
-        self.assertRegex(why[self.names[50]], "is cut off: the archive ends in it")
+        cure = "; copy the archive {} again, or pack it again$"
+        self.assertRegex(why[f"@{places[self.names[20]].offset}"], "the archive is damaged from byte.*" + cure.format(re.escape(tar)))
+        self.assertRegex(why[self.names[50]], "is cut off: the archive ends in it" + cure.format(re.escape(tar)))
         self.assertEqual([n for n in self.names[:50] if n != self.names[20]], [n for n in why if n in self.names[:50]])
 
         with zipfile.ZipFile(packed) as archive:
@@ -494,7 +496,7 @@ class ArchivesTest(Corpus):
         for options in ({}, {"whole": "4KiB", "buffer": "4KiB"}):  # in memory, and by a temporary file
             rows, _ = self.written("damaged", melflow.Graph().file_list(root=packed), **options)
             why = self.reasons(rows)
-            self.assertRegex(why[info.filename], "is damaged in its archive")
+            self.assertRegex(why[info.filename], "is damaged in its archive: its checksum is another one" + cure.format(re.escape(packed)))
             self.assertEqual(list(why), self.names)
         with open(packed, "r+b") as file:  # without its directory
             file.truncate(begin)

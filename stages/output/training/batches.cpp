@@ -115,6 +115,7 @@ class Batches final : public Sink<MelBatch>,
                       public PairedInputs,
                       public HoldsItems,
                       public KeepsMemory,
+                      public RefusesUpdate,
                       public BatchSource {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";  // the same features as in a file
@@ -181,10 +182,11 @@ class Batches final : public Sink<MelBatch>,
                     rounded_up(held + others), (host - others) / row_memory(), smaller));
   }
 
+  [[nodiscard]] std::string why_no_update() const override {
+    return "batches: keeps nothing, so there is nothing to update; use melflow run instead";
+  }
   void start(RunContext& run) override {
-    if (update_of(run) != Update::none)
-      throw RunError(
-          "batches: keeps nothing, so there is nothing to update; use melflow run instead");
+    check_update(run);
     delivery_ = task_of(run).delivery;
     if (delivery_ == nullptr)
       run.warn(
