@@ -71,7 +71,8 @@ std::uint64_t hash_of(const FeatureFile& made, const FeatureFile::Entry& e, cons
 // Omits files that have changed since, as these would end the run.
 std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::size_t> files,
                                    Recomputed& out) {
-  const Manifest list = corpus_of({{&file, files}})->manifest;
+  const auto corpus = corpus_of({{&file, files}});
+  const Manifest& list = corpus->manifest;
   std::vector<std::size_t> as_it_was;
   for (std::size_t i = 0; i < files.size(); ++i)
     (stamp_of(list.path(i)) == file.files()[files[i]].stamp ? as_it_was : out.changed)

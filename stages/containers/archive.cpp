@@ -243,6 +243,16 @@ std::shared_ptr<const Archive> archive_at(const std::string& path) {
   return all.archives[path] = std::move(read);
 }
 
+std::size_t archive_memory(const std::string& path) {
+  Opened& all = opened();
+  const std::shared_lock lock(all.mutex);
+  std::size_t bytes = 0;
+  for (const auto& [archive, index] : all.archives)
+    if (const std::string at = whole_root(archive); at.starts_with(path) || path.starts_with(at))
+      bytes += index->memory_bytes();
+  return bytes;
+}
+
 ContainedItem archived_item(const std::string& path) {
   for (std::size_t slash = 0; (slash = path.find('/', slash + 1)) != path.npos;) {
     if (!is_archive_name(std::string_view(path).substr(0, slash)) || slash + 1 == path.size())

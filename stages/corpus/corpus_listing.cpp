@@ -400,6 +400,8 @@ class Listing {
         return;
       }
       if (is_unfinished(path)) return;
+      const std::string_view of_group = group < 0 ? std::string_view() : table.cell(group);
+      const std::string of_split = split < 0 ? std::string() : table.cell(split);
       const Manifest::Span span = spans ? spans->take(table) : Manifest::Span{};
       add(path);
       const std::size_t file = manifest_.size() - 1;
@@ -410,10 +412,10 @@ class Listing {
       }
       const std::string below = below_root_(path);
       lines_.add(spans ? below_root_(manifest_.name(file)) : below, line_of(table.line()));
-      facts_.take(below, group < 0 ? "" : table.cell(group));
-      if (split >= 0 && !table.cell(split).empty()) {
-        facts_.check_split(table.cell(split), table.where(split));
-        facts_.set_split(file, table.cell(split), table.where(split));
+      facts_.take(below, of_group);
+      if (!of_split.empty()) {
+        facts_.check_split(of_split, table.where(split));
+        facts_.set_split(file, of_split, table.where(split));
       }
       if (columns) columns->take(table, manifest_, file);
     };
@@ -461,10 +463,11 @@ class Listing {
 
   // Adds an entry for a row that cannot be used, named after its known values, else after its line.
   void add_bad_line(const TableReader& table, const std::optional<SpanColumns>& spans) {
-    std::string name(plain(table.cell("path")));
-    if (name.size() > kLongestPath) name.clear();
+    std::string name;
     Manifest::Span span;
     try {
+      name = plain(table.cell("path"));
+      if (name.size() > kLongestPath) name.clear();
       if (spans && !name.empty()) span = spans->take(table);
     } catch (const BadLine&) {
       name.clear();

@@ -19,6 +19,7 @@
 #include "pipeline/stage/registry.h"
 #include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/feed.h"
+#include "stages/containers/archive.h"
 #include "stages/containers/container.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/earlier_files.h"
@@ -217,7 +218,9 @@ class FileList final : public Source<FileRef>,
   // The memory of the index, and of ledger and writer for every file.
   [[nodiscard]] std::size_t index_bytes() const override {
     const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
-    return manifest_.memory_bytes() +
+    std::size_t archives = 0;
+    for (const Corpus& c : corpora_) archives += archive_memory(whole_root(c.options.root));
+    return manifest_.memory_bytes() + archives +
            (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size() +
            frozen_.size() * sizeof(FileStamp);
   }

@@ -22,10 +22,7 @@ class MappedTable final : public TableReader {
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view name) const override;
   [[nodiscard]] int find_column(std::string_view name) override;
-  [[nodiscard]] const std::string& cell(int column) const override {
-    const auto c = static_cast<std::size_t>(column);
-    return c < cells_.size() ? cells_[c] : table_->cell(column - made());
-  }
+  [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
   /// A cell of a template is where its row is.
   [[nodiscard]] Place place(int column) const override {
@@ -41,13 +38,12 @@ class MappedTable final : public TableReader {
   template <class Find>
   [[nodiscard]] int find(std::string_view name, const Find& find_in_table) const;
   void name_columns();
-  void make_cells();
 
   std::unique_ptr<TableReader> table_;
   ColumnsAre are_;
   std::string folder_;
   std::vector<const ColumnsAre::Column*> templates_;
-  std::vector<std::string> cells_;  // of the templates
+  mutable std::vector<std::string> cells_;  // of the templates, as they were last asked for
   std::vector<std::string> names_;
 };
 

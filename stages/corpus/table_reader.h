@@ -24,8 +24,8 @@ class TableReader {
   TableReader& operator=(const TableReader&) = delete;
   virtual ~TableReader() = default;
 
-  /// Reads the next row; false at the end. Throws BadLine for a row that is invalid, whose known
-  /// cells can still be read; RunError where the rows after it cannot be read either.
+  /// Reads the next row; false at the end. Throws BadLine for a row that is invalid as a whole,
+  /// whose known cells can still be read; RunError where the rows after it cannot be read either.
   virtual bool next() = 0;
   /// The names of all columns seen so far, in their order. Only the cells of columns that column()
   /// finds can be read.
@@ -34,7 +34,8 @@ class TableReader {
   [[nodiscard]] virtual int column(std::string_view name) const = 0;
   /// Like column(), but before the first next() it also finds a name that only later rows have.
   [[nodiscard]] virtual int find_column(std::string_view name) { return column(name); }
-  /// A cell of the row last read; "" where the row has nothing there.
+  /// A cell of the row last read; "" where the row has nothing there. Throws BadLine where what the
+  /// row has there is no text, so that only cells that are read can fail a row.
   [[nodiscard]] virtual const std::string& cell(int column) const = 0;
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
   /// A line of a file, from 1.

@@ -49,7 +49,6 @@ class PythonCorpus final : public Container {
   };
   PythonCorpus(std::string path, std::shared_ptr<PythonItems> items, const WebLimits& web)
       : path_(std::move(path)), items_(std::move(items)), web_(web) {}
-  // The next item; its cells are moved out.
   std::optional<PythonItem> next();
 
   std::string path_;

@@ -141,6 +141,10 @@ TEST_CASE("an archive that was replaced by one of the same size and time is anot
     const auto before = archive_at(path);
     CHECK(before->is_current());
     CHECK(archive_at(path) == before);
+    CHECK(before->memory_bytes() > 2 * sizeof(Archive::Member));
+    for (const std::string& at : {path, folder.path()})
+      CHECK(archive_memory(whole_root(at)) == before->memory_bytes());
+    CHECK(archive_memory(whole_root(folder / "other")) == 0);
     REQUIRE(std::system(fmt::format("cd {} && {} y.tar x.tar", folder.path(), command).c_str()) ==
             0);
     CHECK_FALSE(before->is_current());

@@ -448,7 +448,7 @@ class Batches final : public Sink<MelBatch>,
     RecordingRows& rows = recording_[placed.input];
     if (!rows.add(placed.part, placed.rows)) return;
     if (++complete_ < recording_.size()) return;
-    if (fits_together(placed)) give(static_cast<std::int64_t>(placed.file));
+    if (fits_together(placed)) give(placed);
     for (RecordingRows& r : recording_) r.clear();
     complete_ = 0;  // a further result of the recording may come
   }
@@ -471,10 +471,11 @@ class Batches final : public Sink<MelBatch>,
     return false;
   }
 
-  // Delivers the samples of the complete recording.
-  void give(std::int64_t file) {
-    sample_.file = file;
-    sample_.offset = 0;
+  // Delivers the samples of the complete recording, or of the result of one.
+  void give(const PlacedPart& placed) {
+    sample_.file = static_cast<std::int64_t>(placed.file);
+    sample_.offset = placed.begin;
+    sample_.result = placed.origin.sub_item;
     const std::int64_t count = recording_.front().count();
     if (is_ragged()) {
       for (std::size_t k = 0; k < recording_.size(); ++k)
@@ -482,9 +483,9 @@ class Batches final : public Sink<MelBatch>,
       if (count > 0) is_wanted_ = batcher_->add(sample_);
       return;
     }
-    for (; sample_.offset < count && is_wanted_; ++sample_.offset) {
+    for (std::int64_t row = 0; row < count && is_wanted_; ++row, ++sample_.offset) {
       for (std::size_t k = 0; k < recording_.size(); ++k)
-        sample_.inputs[k] = {recording_[k].row(sample_.offset), 1};
+        sample_.inputs[k] = {recording_[k].row(row), 1};
       is_wanted_ = batcher_->add(sample_);
     }
   }
