@@ -212,7 +212,7 @@ TEST_CASE("html report: an axis of time has round labels, and room for the last 
 
 TEST_CASE("html report: texts of wide letters are in the boxes of the graph") {
   const std::regex box("<rect [^>]* width=\"([0-9.]+)\""), text("class=\"([hc])\">([^<]+)</text>");
-  for (const std::string& letter : {"a", "音", "한", "Ａ", "🎵", "🚀", "⏳"})
+  for (const std::string letter : {"a", "音", "한", "Ａ", "🎵", "🚀", "⏳"})
     for (const int count : {1, 8, 17, 18, 40}) {
       CAPTURE(letter);
       CAPTURE(count);

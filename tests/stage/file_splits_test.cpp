@@ -688,7 +688,7 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   CHECK(unused.manifest().problem(1).empty());
   for (const char* reads : {"columns: [s]", "labels: manifest, columns_are: {label: s}",
                             "columns_are: {split: s}", "columns: [id], columns_are: {id: '{s}'}",
-                            "splits: ratio, split_ratios: {x: 1, y: 1}, split_group: s"}) {
+                            "splits: ratio, split_ratios: {x: 1}, split_group: s"}) {
     CAPTURE(reads);
     List used(root(folder, "manifest: '" + more + "', " + reads));
     REQUIRE(used.manifest().size() == 2);
