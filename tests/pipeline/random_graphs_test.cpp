@@ -1,6 +1,6 @@
 // Random graphs with random bounds: every row, warning and count equals the one that was computed
 // without a graph; and a run that is stopped or fails in the middle leaves only whole items.
-// perf/random_graphs.sh runs many of these.
+// tests/long/random_graphs.sh runs many of these.
 //
 // MELFLOW_RANDOM_GRAPHS=10000 runs that many, MELFLOW_RANDOM_SEED=7 others. A failure names its
 // seed; the same seed makes the same graph again, though not the same timing.

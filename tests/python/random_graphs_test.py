@@ -1,4 +1,4 @@
-"""Some of the random pipelines of perf/random_python_graphs.py, each compared with a loop in NumPy."""
+"""Some of the random pipelines of tests/long/random_python_graphs.py, each compared with a loop in NumPy."""
 
 import os
 import random
@@ -7,7 +7,7 @@ import tempfile
 import unittest
 import warnings
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../perf"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../long"))
 import random_python_graphs as graphs  # noqa: E402
 
 

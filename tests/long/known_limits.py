@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whether `melflow explain` finds a limit that is known, and whether its hint brings what it says.
 
-In:  perf/known_limits.py [--melflow PROGRAM] [--dir DIR] [--only NAME,...] [--rounds 1]
-     DIR: corpora and outputs (2 GB; default build/perf/known_limits). Every perf/known_limits/*.yaml says in its head:
+In:  tests/long/known_limits.py [--melflow PROGRAM] [--dir DIR] [--only NAME,...] [--rounds 1]
+     DIR: corpora and outputs (2 GB; default build/known_limits). Every tests/long/known_limits/*.yaml says in its head:
        # corpus: NAME          one of CORPORA below
        # limit: CAUSE [NODE]   what holds it back, as `explain --json` says it (of cores, any node: it names the stage with
                              most of the work); alternatives joined by " or "
@@ -77,7 +77,7 @@ class Graph:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--melflow", default="build/release/bin/melflow")
-    parser.add_argument("--dir", default="build/perf/known_limits")
+    parser.add_argument("--dir", default="build/known_limits")
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=int, default=1)
     a = parser.parse_args()

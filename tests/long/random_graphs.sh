@@ -3,7 +3,7 @@
 # computation without a graph, and checks edges, bounds, memory and times. The tests run 400 of these
 # graphs; this script is for changes to the graph itself.
 #
-# In:  perf/random_graphs.sh [--count N] [--seed N] [--preset NAME]     default: 10000 from 1, release
+# In:  tests/long/random_graphs.sh [--count N] [--seed N] [--preset NAME]     default: 10000 from 1, release
 #      --preset: asan or tsan for those builds.
 # Out: the seed and the graph of each that failed, a summary, and exit status 0 when none failed.
 #      The same seed gives the same graph: --seed N --count 1 reruns one.
@@ -26,7 +26,7 @@ for name in count seed; do
   [[ ${!name} =~ ^[0-9]{1,9}$ ]] || { echo "--$name: ${!name} is no number" >&2; exit 2; }
 done
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 program=build/$preset/bin/melflow_pipeline_tests
 if [[ ! -x $program ]]; then
   cmake --preset "$preset"

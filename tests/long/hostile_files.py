@@ -4,7 +4,7 @@ Real recordings are stored as WAV, FLAC, MP3, Ogg Vorbis and M4A, and copies of 
 pieces twice, numbers that are too large, or an early end. Each has to be accounted for. What melflow accepts without a warning is
 decoded by FFmpeg (`-xerror`) and, where it reads the format, by libsndfile: what neither of them takes is listed.
 
-In:  perf/hostile_files.py MELFLOW FOLDER [--count N] [--seed N] [--jobs N] [--keep FOLDER]
+In:  tests/long/hostile_files.py MELFLOW FOLDER [--count N] [--seed N] [--jobs N] [--keep FOLDER]
      MELFLOW: best a build with AddressSanitizer (build/asan/bin/melflow). FOLDER: recordings, any that ffmpeg reads.
      Needs ffmpeg; with the Python package soundfile also libsndfile's word.
 Out: a line for each format, each file that was accepted in silence and should not have been, exit status 0 where all were

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random pipelines with functions of Python, several results, damaged recordings, filters, routes and merges.
 
-In:  python3 perf/random_python_graphs.py [COUNT=1000] [SEED=1], with a Python that has melflow.
+In:  python3 tests/long/random_python_graphs.py [COUNT=1000] [SEED=1], with a Python that has melflow.
 Out: how many pipelines were wrong: whose outputs, and outcomes of recordings, are not what a loop over the recordings with NumPy
      computes, or whose rows differ between one worker and several, threads and processes. Exit status 0 when none was.
 """

@@ -6,7 +6,7 @@ bytes are put where the samples that are counted end, and behind all of them. Wi
 MP3, FLAC and Ogg are made, too, and begin with something else, are cut out of a stream or end
 early; they are compared with what melflow gives of the whole file.
 
-In:  perf/odd_recordings.py MELFLOW [--keep FOLDER] [--whole SIZE]
+In:  tests/long/odd_recordings.py MELFLOW [--keep FOLDER] [--whole SIZE]
      SIZE: of disk_read.whole; 4096 reads through a window.
 Out: a line for each kind of file: how many were exact, exact with a warning, part of the samples
      with a warning, failed (which has a reason), or silent: other samples than there are, and not a

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the targets of tests/fuzz with clang, libFuzzer, AddressSanitizer and UBSan, and runs each of them.
 #
-# In:  perf/fuzz.sh [--runs N] [--seconds N] [--at-once N] [TARGET...]     default: 1000000 executions of each, however long
+# In:  tests/long/fuzz.sh [--runs N] [--seconds N] [--at-once N] [TARGET...]     default: 1000000 executions of each, however long
 #     that takes, one target after the other; --seconds alone: as many executions as there is time for
 #     config, tables: YAML, tables and patterns; archive; kaldi, lhotse, nemo, json: lists; sound: recordings;
 #     npy, chunk, cache, journal, undo: files that melflow writes; rows: blocks in any order.
@@ -36,10 +36,10 @@ done
 [[ ${#targets[@]} -gt 0 ]] || targets=("${all[@]}")
 [[ ${#limits[@]} -gt 0 ]] || limits=(-runs=1000000)
 
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 compiler=${CXX:-clang++}
-command -v "${compiler##* }" >/dev/null || { echo "perf/fuzz.sh: $compiler is not there (apt-get install clang)" >&2; exit 1; }
-command -v make >/dev/null || { echo "perf/fuzz.sh: make is not there (apt-get install make)" >&2; exit 1; }
+command -v "${compiler##* }" >/dev/null || { echo "tests/long/fuzz.sh: $compiler is not there (apt-get install clang)" >&2; exit 1; }
+command -v make >/dev/null || { echo "tests/long/fuzz.sh: make is not there (apt-get install make)" >&2; exit 1; }
 
 MELFLOW_FUZZ_FOLDER=$(mktemp -d -p /dev/shm melflow_fuzz.XXXXXX)
 export MELFLOW_FUZZ_FOLDER
