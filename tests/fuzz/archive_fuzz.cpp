@@ -1,4 +1,4 @@
-// Feeds any bytes as an archive, for libFuzzer (tests/long/fuzz.sh): the first byte says whether they are
+// Feeds any bytes as an archive, for libFuzzer (long/fuzz.sh): the first byte says whether they are
 // a tar, a zip, a packed tar, or a tar that is still to be packed. Each member that the index calls
 // readable is read, or fails; a stored one has the bytes that are at its place.
 #include <zlib.h>

@@ -1,4 +1,4 @@
-// Feeds any bytes as a cache of decoded audio, for libFuzzer (tests/long/fuzz.sh). Even first byte: the
+// Feeds any bytes as a cache of decoded audio, for libFuzzer (long/fuzz.sh). Even first byte: the
 // rest is the file; if the second byte says so, its checksums are corrected first. Odd: recordings
 // are written in several commits, and bytes are damaged: all that is found with a valid checksum is
 // what was written. Then the file takes another recording.

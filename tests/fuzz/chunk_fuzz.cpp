@@ -1,5 +1,5 @@
 // Feeds any bytes as a compressed chunk of rows, and as rows to be compressed, for libFuzzer
-// (tests/long/fuzz.sh): a damaged chunk is refused or gives as many bytes as a chunk has, and packed rows
+// (long/fuzz.sh): a damaged chunk is refused or gives as many bytes as a chunk has, and packed rows
 // are restored. The first byte has element size, shuffle and level.
 #include <cstddef>
 #include <cstdint>

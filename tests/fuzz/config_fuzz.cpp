@@ -1,6 +1,6 @@
 // Feeds any bytes as a configuration, for libFuzzer: no crash, no sanitizer finding, less than a
 // second of work, and messages of bounded length that have a position. Bytes up to the first U+0001
-// are the file, followed by --set and --var, one per line. tests/long/fuzz.sh builds and runs it.
+// are the file, followed by --set and --var, one per line. long/fuzz.sh builds and runs it.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>

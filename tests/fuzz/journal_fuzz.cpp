@@ -1,4 +1,4 @@
-// Feeds any bytes as the journal of a run, for libFuzzer (tests/long/fuzz.sh). Even first byte: the rest
+// Feeds any bytes as the journal of a run, for libFuzzer (long/fuzz.sh). Even first byte: the rest
 // is the file. Odd: the rest says which records are written, and which byte is damaged then: all
 // records before it are read correctly and none after it, and the journal can be cut off there and
 // continued.

@@ -1,4 +1,4 @@
-// Feeds any bytes as JSON lines, and as the JSON beside a recording, for libFuzzer (tests/long/fuzz.sh):
+// Feeds any bytes as JSON lines, and as the JSON beside a recording, for libFuzzer (long/fuzz.sh):
 // the first line is the name of a column that is asked for, the second one that is required, or
 // empty.
 #include <string>

@@ -1,4 +1,4 @@
-// Feeds any bytes as a data folder of Kaldi, for libFuzzer (tests/long/fuzz.sh): the first byte says what
+// Feeds any bytes as a data folder of Kaldi, for libFuzzer (long/fuzz.sh): the first byte says what
 // of it is given and whether commands are kept; then come its files, U+0001 between them.
 #include <string>
 

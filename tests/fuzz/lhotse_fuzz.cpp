@@ -1,4 +1,4 @@
-// Feeds any bytes as a manifest of Lhotse, for libFuzzer (tests/long/fuzz.sh): U+0001 is between the
+// Feeds any bytes as a manifest of Lhotse, for libFuzzer (long/fuzz.sh): U+0001 is between the
 // supervisions, or cuts, and the recordings beside them.
 #include <string>
 

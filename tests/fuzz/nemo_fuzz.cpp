@@ -1,4 +1,4 @@
-// Feeds any bytes as a manifest of NeMo, for libFuzzer (tests/long/fuzz.sh), through the columns that
+// Feeds any bytes as a manifest of NeMo, for libFuzzer (long/fuzz.sh), through the columns that
 // `columns_are` may name: the first byte says which.
 #include <memory>
 #include <string>

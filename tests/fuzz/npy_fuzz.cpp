@@ -1,4 +1,4 @@
-// Feeds any bytes as files of numpy.save or npy_write, for libFuzzer (tests/long/fuzz.sh). Even first
+// Feeds any bytes as files of numpy.save or npy_write, for libFuzzer (long/fuzz.sh). Even first
 // byte: the rest is an array. Odd: the lengths of rows and index follow, as two uint16, then rows,
 // index and document: an accepted output is consistent, and all of its rows can be read.
 #include <string>

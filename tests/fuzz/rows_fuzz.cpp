@@ -1,4 +1,4 @@
-// Feeds blocks of files in any order, for libFuzzer (tests/long/fuzz.sh): after each block RowOrder has
+// Feeds blocks of files in any order, for libFuzzer (long/fuzz.sh): after each block RowOrder has
 // emitted what the rule says, computed from all blocks so far: blocks of the oldest incomplete file
 // and of all files before it, each after the rows of earlier files in its section; nothing of files
 // that leave no rows; and at the end the rows have no gap.

@@ -1,4 +1,4 @@
-// Feeds any bytes as a sound file, for libFuzzer (tests/long/fuzz.sh): its header, the ends of its
+// Feeds any bytes as a sound file, for libFuzzer (long/fuzz.sh): its header, the ends of its
 // container and its pages, and its samples, which depend neither on the number requested at once,
 // nor on whether the file is in memory or read through a window.
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Feeds any bytes as a manifest, for libFuzzer (tests/long/fuzz.sh): the first byte says whether they are
+// Feeds any bytes as a manifest, for libFuzzer (long/fuzz.sh): the first byte says whether they are
 // CSV or a table with tabs, with or without quotes, or a pattern (the first line) for paths (the
 // other lines).
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Feeds any bytes as an undo file, for libFuzzer (tests/long/fuzz.sh). Even first byte: the rest is the
+// Feeds any bytes as an undo file, for libFuzzer (long/fuzz.sh). Even first byte: the rest is the
 // file. Odd: a file is saved and then written where that is allowed: undoing restores it; an undo
 // file with any two damaged bytes is refused.
 #include <string>
