@@ -31,7 +31,6 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
-#include "stages/output/formats/kaldi_ark.h"
 #include "stages/version.h"
 
 namespace nb = nanobind;
@@ -207,6 +206,7 @@ nb::tuple news_of(VerbCall& call, double seconds) {
 }  // namespace
 
 void bind_rows(nb::module_& m);        // row_bindings.cpp
+void bind_row_export(nb::module_& m);  // row_export.cpp
 void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
 void bind_graphs(nb::module_& m);      // graph_bindings.cpp
@@ -216,6 +216,7 @@ NB_MODULE(_melflow, m) {
   // A worker process of a DataLoader ends while its rows are still open.
   nb::set_leak_warnings(false);
   bind_rows(m);
+  bind_row_export(m);
   bind_audio_rows(m);
   bind_features(m);
   bind_graphs(m);
@@ -224,9 +225,6 @@ NB_MODULE(_melflow, m) {
   m.def("with_arguments", &with_arguments);
   m.def("without_secrets", [](const std::string& text) { return without_secrets(text); });
   m.def("with_escaped_user", &with_escaped_user);
-  m.def("kaldi_words", [](const std::string& text, bool is_word) {
-    return kaldi_words(text, is_word ? '_' : ' ');
-  });
   m.def("open_input", &open_input, nb::arg("path"), nb::arg("may_be_pipe"));
   m.def("load_plugin", [](const std::string& path) {
     const WithoutLock free;

@@ -1,4 +1,4 @@
-// Names of recordings as keys of archives: melflow/exports.py makes the same.
+// Names of recordings as keys of archives, by the sinks and in exports.
 #pragma once
 
 #include <functional>

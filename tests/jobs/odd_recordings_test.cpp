@@ -1,5 +1,5 @@
 // Recordings with wrong sizes, odd bytes between parts or an odd start: their samples are those
-// that were written, or a warning tells what is dropped. tests/long/odd_recordings.py tries thousands.
+// that were written, or a warning tells what is dropped. long/odd_recordings.py tries thousands.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <ogg/ogg.h>

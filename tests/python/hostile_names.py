@@ -392,8 +392,8 @@ def is_name(name):
 def export(batch, _):
     """An output of a stranger: either it is refused, or the export has its names, and is in its folder."""
     import melflow
-    names, formats = batch.names, ["tar", "shar"]
-    for format, library in (("kaldi", "kaldiio"), ("safetensors", "safetensors"), ("zarr", "zarr"), ("parquet", "pyarrow")):
+    names, formats = batch.names, ["tar", "shar", "kaldi"]
+    for format, library in (("safetensors", "safetensors"), ("zarr", "zarr"), ("parquet", "pyarrow")):
         try:
             __import__(library)
             formats.append(format)

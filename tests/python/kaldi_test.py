@@ -1,6 +1,5 @@
 """The stage kaldi_write, beside h5py, and kaldiio where it is installed."""
 
-import csv
 import importlib.util
 import os
 import pathlib
@@ -80,21 +79,15 @@ class KaldiTest(corpus.CorpusTest):
                     self.run_program(self.text(out, normalize, **case) + "  h5: {stage: hdf5_write, from: rows, overwrite: true, "
                                      f"statistics: all{normalize}, path: {h5}}}\n")
                     with h5py.File(h5) as file:
-                        rows, offset, count = file[file.attrs["rows"]][:], file["files/offset"][:], file["files/count"][:]
+                        rows, offset = file[file.attrs["rows"]][:], file["files/offset"][:]
                     there = matrices(os.path.join(out, "feats.ark"))
                     values = np.concatenate([v[None] if rows.ndim == 3 else v for _, v in there.values()])
                     self.assertEqual(values.tobytes(), rows.tobytes())
                     self.assertEqual(table(os.path.join(out, "feats.scp")), {k: b"feats.ark:%d" % at for k, (at, _) in there.items()})
                     self.assertEqual(list(table(os.path.join(out, "feats.scp"))), sorted(there))
                     self.assertEqual(sorted(os.listdir(out)), ["feats.ark", "feats.index.json", "feats.index.npy", "feats.scp"])
-                    # Keys are the names that an export has.
-                    melflow.export(h5, out + ".tar", "tar", overwrite=True)
-                    with open(os.path.join(out + ".tar", "recordings.csv"), encoding="utf-8", errors="surrogateescape") as listed:
-                        names = [os.fsencode(row["name"]) for row in csv.DictReader(listed)]
-                    keys = [n if rows.ndim < 3 else n + b"-%06d" % k for i, n in enumerate(names) if count[i]
-                            for k in range(1 if rows.ndim < 3 else count[i])]
-                    self.assertEqual(list(there), keys)
-                    self.assertTrue({b"ant/a%20b%2Ec", b"ant/caf\xe9", b"ant/009%2Ewav", b"ant/009%2EWAV"} <= set(names))
+                    self.assertTrue({b"ant/a%20b%2Ec", b"ant/caf\xe9", b"ant/009%2Ewav", b"ant/009%2EWAV"} <=
+                                    {key[:-7] if rows.ndim == 3 else key for key in there})
                     index = np.load(os.path.join(out, "feats.index.npy"))
                     np.testing.assert_array_equal(index["offset"], offset)
                     self.assertIn("the rows of", self.program("verify", os.path.join(out, "feats.ark")))

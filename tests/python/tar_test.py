@@ -229,15 +229,11 @@ class TarTest(corpus.CorpusTest):
         h5 = out + ".h5"
         text = corpus.varied(self.text(os.path.join(out, "r.tar")) + f"  h5: {{stage: hdf5_write, from: rows, overwrite: true, path: {h5}}}\n")
         self.run_program(text.replace(self.root, root))
-        there = members([os.path.join(out, "r.tar")])
         folder = os.path.join(out, "exported")
         melflow.export(h5, folder, "tar")
-        exported = members(glob.glob(os.path.join(folder, "*.tar")))
-        arrays = {name: data for name, data in there.items() if name.endswith(".npy")}
-        self.assertEqual(arrays, {name: data for name, data in exported.items() if name.endswith(".npy")})
-        results = {(about["path"], about["result"]["number"]["takes"]) for name, about in
-                   ((name, json.loads(data)) for name, data in there.items() if name.endswith(".json"))}
-        self.assertEqual((len(arrays), len(results)), (6, 6))
+        there = members([os.path.join(out, "r.tar")])
+        self.assertEqual(there, members(glob.glob(os.path.join(folder, "*.tar"))))
+        self.assertEqual(sum(name.endswith(".npy") for name in there), 6)
 
     def test_a_run_without_rows_replaces_nothing(self):
         out = self.out("kept")

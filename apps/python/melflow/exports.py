@@ -7,7 +7,6 @@ became of it, and about.json, with what holds for all.
 
 from __future__ import annotations
 
-import collections
 import csv
 import fcntl
 import importlib
@@ -22,44 +21,18 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tu
 import numpy as np
 
 from . import arguments, inputs
-from ._melflow import RunError, rows_hash
+from ._melflow import RowExport, RunError, as_recording_name, recording_names, rows_hash
 from .rows import FileRows
 
 _ABOUT, _UNITS = "about.json", {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _STATUS = ("ok", "skipped", "failed", "not_run")
 
 
-def _named(path: str) -> str:
-    """Without bytes that end a name in a tar, a list or a URL, dots of the file's name among them: these come as %XX."""
-    def safe(part: str, kept: bytes) -> bytes:
-        return re.sub(rb"[^A-Za-z0-9_\-=+,@/" + kept + rb"\x80-\xff]", lambda m: b"%%%02X" % m[0][0], os.fsencode(part))
-    folder, slash, name = path.rpartition("/")
-    parts = (safe(folder + slash, b".") + safe(name, b"")).split(b"/")
-    return os.fsdecode(b"/".join(p.replace(b".", b"%2E") if p in (b".", b"..") else p for p in parts if p))
-
-
-def _names(paths: List[str]) -> List[str]:
-    """A name of its own for each path: without its ending, where no other path is alike then."""
-    short = [_named(re.sub(r"(?<=[^/])\.[A-Za-z][A-Za-z0-9]{0,4}\Z", "", path)) for path in paths]
-    count = collections.Counter(short)
-    out: List[str] = []
-    taken = set()
-    for path, name in zip(paths, short):
-        unique = name = name if count[name] == 1 else _named(path)
-        n = 0
-        while unique in taken:
-            n += 1
-            unique = f"{name}-{n}"
-        taken.add(unique)
-        out.append(unique)
-    return out
-
-
 def _names_by(rows: FileRows, column: str) -> List[str]:
     """Names of recordings by a column of the file."""
     if column not in rows.columns:
         raise ValueError(f"utterance: there is no column {column!r}; there are: {', '.join(rows.columns) or 'none'}")
-    out = [_named(value) for value in rows.columns[column]]
+    out = [as_recording_name(value) for value in rows.columns[column]]
     seen: Dict[str, str] = {}
     for path, name, count in zip(rows.path, out, rows.count.tolist()):
         if count and (not name or name in seen):
@@ -99,10 +72,9 @@ class Source:
     def __init__(self, rows: FileRows, shard: int, utterance: Optional[str] = None) -> None:
         self.rows: Any = rows
         self.shard = shard
-        self.names = _names(rows.path) if utterance is None else _names_by(rows, utterance)
+        self.names = recording_names(rows.path) if utterance is None else _names_by(rows, utterance)
         self.renamed: Dict[str, str] = {}
-        self._taken = set(self.names) if any(rows._results) else set()
-        self._piece_names: Dict[Tuple[int, int], str] = {}
+        self.archives = RowExport(rows.file, self.names, rows.attributes.get("index_hash", ""))
         by_split: Dict[str, List[int]] = {}
         for i in rows._by_offset.tolist():
             by_split.setdefault(rows.split_names[rows.split[i]] if rows.split[i] >= 0 else "", []).append(i)
@@ -112,13 +84,8 @@ class Source:
 
     def recording(self, i: int) -> np.ndarray:
         """Its rows as they are stored, bfloat16 as uint16; raises RunError where they are not what was written."""
-        rows = self.rows
-        out: np.ndarray = rows._reader.read(int(rows.offset[i]), int(rows.count[i]), True)
-        self.hashes[i] = rows_hash(out)
-        if rows._hashes[i] not in (0, self.hashes[i]):
-            raise RunError(f"{rows.file}: the rows of {rows.path[i]} are not what was written (`melflow verify` lists all such "
-                           "files), so nothing is exported; `melflow repair` makes them again")
-        return out
+        out, self.hashes[i] = self.archives.rows(i)
+        return out  # type: ignore[no-any-return]
 
     def usual(self, i: int) -> np.ndarray:
         """Likewise, bfloat16 as the float32 that it stands for."""
@@ -138,26 +105,10 @@ class Source:
         record.pop("results", None)
         out: List[Piece] = []
         end = 0
-        for n, one in enumerate(said):
-            numbers = one.get("number", {})
-            if not isinstance(numbers, dict) or any(type(number) is not int for number in numbers.values()):
-                raise RunError(f"{self.rows.file}: this file is damaged: a result of {self.rows.path[i]} has the number {numbers!r}")
-            name = self._piece_name(i, n, numbers.values())
-            end += one["rows"]
-            out.append(Piece(name, slice(end - one["rows"], end), {**record, "name": text(name), "result": one}))
+        for one, (name, count) in zip(said, self.archives.results(i)):
+            end += count
+            out.append(Piece(name, slice(end - count, end), {**record, "name": text(name), "result": one}))
         return out
-
-    def _piece_name(self, i: int, n: int, numbers: Iterable[int]) -> str:
-        """Its recording's, and its number by each stage that makes several; of its own as those of recordings are."""
-        if (i, n) not in self._piece_names:
-            name = unique = "-".join([self.names[i], *map(str, numbers)])
-            more = 0
-            while unique in self._taken:
-                more += 1
-                unique = f"{name}-{more}"
-            self._taken.add(unique)
-            self._piece_names[i, n] = unique
-        return self._piece_names[i, n]
 
     def file_names(self, are_words: bool) -> Dict[str, str]:
         """For each split the name that its files begin with, "rows" where there are no splits. are_words: as a library wants them
@@ -350,12 +301,12 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
 
     format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "tar" (WebDataset), "shar"
       (Lhotse Shar), "safetensors", or "hf" (a dataset of Hugging Face's datasets). Each needs the library that it is named after;
-      tar and shar need none.
+      kaldi, tar and shar need none.
     shard: about how many bytes of rows a file has. overwrite: replaces an earlier export. utterance: the column whose texts name
       recordings; not given: their paths without the ending. compression: of kaldi, by the number that copy-feats has for it, which
       loses precision: 1 (2, or 3 up to 8 rows), 2 (8 bits by quarters of each column), 3 (16 bits) or 5 (8 bits); 0: none.
 
-    All rows are compared with the hashes of the file, and again as the library reads them back. recordings.csv in the folder lists
+    All rows are compared with the hashes of the file, and again as the library reads them back (Kaldi's files byte by byte). recordings.csv in the folder lists
     every recording, also those without rows and why; about.json has the settings. Gives counts: recordings, rows, bytes, without_rows;
     and as renamed_splits those whose files are called otherwise.
     RunError: rows are damaged, a library is not installed, or the folder is no place for it; nothing is left then."""
@@ -379,6 +330,8 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
             raise RunError(f"format {format} needs the library {library}, which cannot be imported ({error}); "
                            f"install it: pip install {library}") from None
     rows = FileRows(source)
+    if compression and len(rows.shape) == 1:
+        raise ValueError(f"compression: the recordings of {rows.file} are samples, so vectors, which Kaldi does not compress")
     if os.path.realpath(rows.file).startswith(os.path.realpath(target) + os.sep):
         raise RunError(f"{target}: the file of rows lies in this folder; name another one")
     given = Source(rows, int(match[1]) * _UNITS[match[2]], None if utterance is None else arguments.text("utterance", utterance))

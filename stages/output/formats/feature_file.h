@@ -23,6 +23,8 @@ class FeatureFile {
   explicit FeatureFile(std::string path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// Everything but the rows.
+  [[nodiscard]] const FeatureData& data() const { return contents_.data; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] bool complete() const { return integer("complete").value_or(0) == 1; }
   /// The number of the output format.
@@ -82,8 +84,6 @@ class FeatureFile {
   [[nodiscard]] bool is_index_as_written() const;
 
  private:
-  [[nodiscard]] const FeatureData& data() const { return contents_.data; }
-
   std::string path_;
   std::uint64_t file_bytes_ = 0;
   FeatureContents contents_;

@@ -21,7 +21,6 @@ namespace melflow {
 namespace {
 
 constexpr const char* kArkStage = "kaldi_write";
-constexpr const char *kCmvnArk = "cmvn.ark", *kCmvnScp = "cmvn.scp";
 const std::string kBinary("\0BF", 3), kDoubles("\0BDM ", 5), kPacked("\0BCM", 4);
 
 std::string in_folder_of(const std::string& ark, const std::string& name) {
@@ -36,26 +35,6 @@ std::string int32(std::uint64_t value) {
                     value));
   std::string out(5, '\4');
   for (std::size_t i = 0; i < 4; ++i) out[1 + i] = static_cast<char>(value >> (8 * i));
-  return out;
-}
-
-// The sums of each speaker's rows and of their squares, as compute-cmvn-stats --spk2utt gives them:
-// with the number of frames behind the former. Names that are one word to Kaldi are one speaker.
-std::map<std::string, std::vector<double>> cmvn_of(const ColumnStatistics& statistics) {
-  std::map<std::string, std::vector<double>> out;
-  const GroupStatistics& groups = *statistics.groups;
-  const std::size_t columns = statistics.mean.size();
-  for (std::size_t g = 0; g < groups.names.size(); ++g) {
-    std::vector<double>& sums = out[kaldi_words(groups.names[g], '_')];
-    sums.resize(2 * (columns + 1));
-    const auto n = static_cast<double>(groups.frames[g]);
-    for (std::size_t c = 0; c < columns; ++c) {
-      const double mean = groups.mean[g * columns + c], std = groups.std[g * columns + c];
-      sums[c] += n * mean;
-      sums[columns + 1 + c] += n * (std * std + mean * mean);
-    }
-    sums[columns] += n;
-  }
   return out;
 }
 
@@ -78,7 +57,7 @@ std::string scp_path(const std::string& ark) {
   return ark.substr(0, ark.size() - std::strlen(kArkEnding)) + ".scp";
 }
 
-std::vector<KaldiMatrix> KaldiLayout::matrices(const std::vector<NamedRows>& named) const {
+std::vector<KaldiMatrix> KaldiLayout::matrices(std::span<const NamedRows> named) const {
   std::vector<KaldiMatrix> out;
   for (const NamedRows& of : named) {
     if (shape.size() < 3) out.push_back({&of, of.first, of.rows});
@@ -157,34 +136,68 @@ std::vector<PartFile*> KaldiFile::parts() {
   return out;
 }
 
-// Writes one of the tables, "KEY VALUE" in each line, where the output has it.
-void KaldiFile::put_table(const std::string& path,
-                          const std::map<std::string, std::string>& lines) const {
-  for (const auto& file : files_) {
-    if (file->target() != path) continue;
-    Appender out(*file);
-    for (const auto& [key, value] : lines) out.add(fmt::format("{} {}\n", key, value));
-    out.finish();
+void KaldiTables::add(const std::string& key, const std::string& place, std::int64_t height,
+                      const KaldiNames& names, std::size_t file) {
+  of[scp][key] = place;
+  if (names.has_frames) of["utt2num_frames"][key] = fmt::format("{}", height);
+  if (names.speakers) {
+    const std::string& speaker = (*names.speakers)[file];
+    of["utt2spk"][key] = speaker.empty() ? key : speaker;
+  }
+  const auto add_text = [&](const auto& texts, const char* table) {
+    if (texts && !(*texts)[file].empty()) of[table][key] = (*texts)[file];
+  };
+  add_text(names.texts, "text");
+  add_text(names.labels, "utt2label");
+}
+
+void KaldiTables::add_speakers() {
+  for (const auto& [key, speaker] : of["utt2spk"]) {
+    std::string& keys = of["spk2utt"][speaker];
+    keys += (keys.empty() ? "" : " ") + key;
   }
 }
 
-void KaldiFile::put_cmvn(const ColumnStatistics& statistics) const {
-  for (const auto& file : files_) {
-    if (!file->target().ends_with(kCmvnArk)) continue;
-    Appender out(*file);
-    std::map<std::string, std::string> scp;
-    std::uint64_t at = 0;
-    for (const auto& [speaker, sums] : cmvn_of(statistics)) {
-      const std::string head = kDoubles + int32(2) + int32(sums.size() / 2);
-      const std::size_t bytes = sums.size() * sizeof(double);
-      scp[speaker] = fmt::format("{}:{}", kCmvnArk, at + speaker.size() + 1);
-      out.add(fmt::format("{} {}", speaker, head));
-      out.add({reinterpret_cast<const char*>(sums.data()), bytes});
-      at += speaker.size() + 1 + head.size() + bytes;
+void write_table(const PartFile& file, const std::map<std::string, std::string>& lines) {
+  Appender out(file);
+  for (const auto& [key, value] : lines) out.add(fmt::format("{} {}\n", key, value));
+  out.finish();
+}
+
+// As compute-cmvn-stats --spk2utt gives them.
+std::map<std::string, std::vector<double>> speaker_sums(const ColumnStatistics& statistics) {
+  std::map<std::string, std::vector<double>> out;
+  const GroupStatistics& groups = *statistics.groups;
+  const std::size_t columns = statistics.mean.size();
+  for (std::size_t g = 0; g < groups.names.size(); ++g) {
+    std::vector<double>& sums = out[kaldi_words(groups.names[g], '_')];
+    sums.resize(2 * (columns + 1));
+    const auto n = static_cast<double>(groups.frames[g]);
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double mean = groups.mean[g * columns + c], std = groups.std[g * columns + c];
+      sums[c] += n * mean;
+      sums[columns + 1 + c] += n * (std * std + mean * mean);
     }
-    out.finish();
-    put_table(in_folder_of(target(), kCmvnScp), scp);
+    sums[columns] += n;
   }
+  return out;
+}
+
+std::map<std::string, std::string> write_cmvn(
+    const PartFile& file, const std::map<std::string, std::vector<double>>& sums) {
+  Appender out(file);
+  std::map<std::string, std::string> scp;
+  std::uint64_t at = 0;
+  for (const auto& [speaker, of] : sums) {
+    const std::string head = kDoubles + int32(2) + int32(of.size() / 2);
+    const std::size_t bytes = of.size() * sizeof(double);
+    scp[speaker] = fmt::format("{}:{}", kCmvnArk, at + speaker.size() + 1);
+    out.add(fmt::format("{} {}", speaker, head));
+    out.add({reinterpret_cast<const char*>(of.data()), bytes});
+    at += speaker.size() + 1 + head.size() + bytes;
+  }
+  out.finish();
+  return scp;
 }
 
 // Replaces the rows by compressed matrices; notes the hashes of what these hold.
@@ -232,7 +245,7 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
     });
   index_.write(shape, type(), index);
 
-  std::map<std::string, std::string> scp, speaker_of, keys_of, text;
+  KaldiTables tables{std::filesystem::path(scp_path(target())).filename()};
   const std::string ark = std::filesystem::path(target()).filename();
   std::uint64_t at = 0;
   RowHash hash;
@@ -240,8 +253,8 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     const KaldiMatrix& m = matrices[i];
     const std::string name = layout.key(m);
-    const std::size_t file = index.first + m.of->file;
-    scp[name] = fmt::format("{}:{}", ark, at + name.size() + 1);
+    tables.add(name, fmt::format("{}:{}", ark, at + name.size() + 1), layout.height(m), *names_,
+               index.first + m.of->file);
     at += name.size() + 1 + layout.head(m).size();
     if (compression_ != 0) {
       packed.resize(layout.bytes(m));
@@ -258,19 +271,15 @@ void KaldiFile::make_ark(std::span<const std::uint64_t> shape, const OutputIndex
       if (written != 0 && hash.value() != written) fail_read_back(part_path());
       hash.reset();
     }
-    if (names_->speakers) {
-      const std::string& speaker = (*names_->speakers)[file];
-      speaker_of[name] = speaker.empty() ? name : speaker;
-    }
-    if (names_->texts && !(*names_->texts)[file].empty()) text[name] = (*names_->texts)[file];
   }
-  for (const auto& [name, speaker] : speaker_of)
-    keys_of[speaker] += (keys_of[speaker].empty() ? "" : " ") + name;
-  put_table(scp_path(target()), scp);
-  put_table(in_folder_of(target(), "utt2spk"), speaker_of);
-  put_table(in_folder_of(target(), "spk2utt"), keys_of);
-  put_table(in_folder_of(target(), "text"), text);
-  if (index.statistics != nullptr && index.statistics->groups) put_cmvn(*index.statistics);
+  tables.add_speakers();
+  for (const auto& file : files_) {
+    const std::string name = std::filesystem::path(file->target()).filename();
+    if (name != kCmvnArk)
+      write_table(*file, tables.of[name]);
+    else if (index.statistics != nullptr && index.statistics->groups)
+      tables.of[kCmvnScp] = write_cmvn(*file, speaker_sums(*index.statistics));
+  }
 }
 
 }  // namespace melflow

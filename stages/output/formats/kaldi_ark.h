@@ -4,7 +4,7 @@
 //               "KEY \0BFV \4<values>" (Kaldi's kaldi-matrix.cc); numbers are int32, little-endian
 //               compressed "KEY \0B" and a matrix of kaldi_matrix
 //   feats.scp   "KEY feats.ark:OFFSET", the offset that of "\0B"; sorted by key, as all tables are
-//   utt2spk, spk2utt, text
+//   utt2spk, spk2utt, text, utt2num_frames, utt2label
 //   cmvn.ark    for each speaker a matrix of doubles, "SPEAKER \0BDM ", 2 x (columns + 1): the sums
 //               of its rows and their number, the sums of their squares and 0; cmvn.scp has them
 //
@@ -29,6 +29,7 @@
 namespace melflow {
 
 constexpr const char* kArkEnding = ".ark";
+constexpr const char *kCmvnArk = "cmvn.ark", *kCmvnScp = "cmvn.scp";
 
 /// A text as one word, or as words with single blanks between them, which come as `blank`; white
 /// space of Unicode is between words, too.
@@ -53,7 +54,7 @@ struct KaldiLayout {
   int compression = 0;
 
   /// In the order of their rows.
-  [[nodiscard]] std::vector<KaldiMatrix> matrices(const std::vector<NamedRows>& named) const;
+  [[nodiscard]] std::vector<KaldiMatrix> matrices(std::span<const NamedRows> named) const;
   [[nodiscard]] std::int64_t height(const KaldiMatrix& m) const {
     return shape.size() < 3 ? m.rows : static_cast<std::int64_t>(shape[1]);
   }
@@ -72,8 +73,30 @@ std::string scp_path(const std::string& ark);
 /// What the tables say of recordings, by their numbers in the run.
 struct KaldiNames {
   std::vector<std::string> keys;
-  std::optional<std::vector<std::string>> speakers, texts;  ///< where there are such tables
+  std::optional<std::vector<std::string>> speakers, texts, labels;  ///< where there are such tables
+  bool has_frames = false;  ///< whether there is utt2num_frames
 };
+
+/// The tables of a folder of data: of each, by its name, the value of each key.
+struct KaldiTables {
+  /// Adds a matrix of `height` rows, which is at `place` and of recording `file`.
+  void add(const std::string& key, const std::string& place, std::int64_t height,
+           const KaldiNames& names, std::size_t file);
+  /// Makes spk2utt of utt2spk.
+  void add_speakers();
+
+  std::string scp;  ///< the name of the table of matrices
+  std::map<std::string, std::map<std::string, std::string>> of = {};
+};
+/// Writes one of them, "KEY VALUE" in each line, and reads it back. Throws RunError.
+void write_table(const PartFile& file, const std::map<std::string, std::string>& lines);
+
+/// The sums of each speaker's rows, as cmvn.ark has them. Names that are one word to Kaldi are one
+/// speaker.
+std::map<std::string, std::vector<double>> speaker_sums(const ColumnStatistics& statistics);
+/// Writes cmvn.ark and reads it back; returns its table. Throws RunError.
+std::map<std::string, std::string> write_cmvn(
+    const PartFile& file, const std::map<std::string, std::vector<double>>& sums);
 
 class KaldiFile final : public RowPartFile {
  public:
@@ -94,8 +117,6 @@ class KaldiFile final : public RowPartFile {
  private:
   void compress(const std::vector<KaldiMatrix>& matrices, const KaldiLayout& layout,
                 const OutputIndex& index, std::vector<std::uint64_t>& hashes) const;
-  void put_table(const std::string& path, const std::map<std::string, std::string>& lines) const;
-  void put_cmvn(const ColumnStatistics& statistics) const;
 
   int compression_;
   std::shared_ptr<const KaldiNames> names_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -66,6 +67,34 @@ std::string member(const std::string& name, std::string_view data) {
 }
 
 Value json_text(std::string of) { return Value::scalar(std::move(of), {}, true); }
+
+// What a run knows of all its recordings, and of one of them, as readers of outputs have it.
+FeatureData about_all(const OutputIndex& x, std::span<const std::uint64_t> shape,
+                      const std::string& fingerprint) {
+  FeatureData out;
+  out.shape.assign(shape.begin(), shape.end());
+  out.labels = x.manifest.label_names();
+  out.splits = x.manifest.split_names();
+  out.targets = x.manifest.target_names();
+  out.columns = x.manifest.text_names();
+  out.has_label_sets = x.manifest.has_label_sets();
+  out.texts["feature_fingerprint"] = fingerprint;
+  return out;
+}
+FeatureData::Entry about_recording(const OutputIndex& x, std::size_t file) {
+  FeatureData::Entry out;
+  out.path = x.path(file);
+  out.label = x.label(file);
+  out.split = x.split(file);
+  out.sample_rate = x.sample_rate(file);
+  out.duration = x.duration(file);
+  if (x.manifest.has_label_sets()) out.labels.assign(x.labels(file).begin(), x.labels(file).end());
+  for (std::size_t t = 0; t < x.manifest.target_names().size(); ++t)
+    out.targets.push_back(x.target(file, t));
+  for (std::size_t t = 0; t < x.manifest.text_names().size(); ++t)
+    out.texts.push_back(x.text(file, t));
+  return out;
+}
 
 // The place of the braces; npos, npos without.
 std::pair<std::size_t, std::size_t> braces_in(const std::string& path) {
@@ -148,56 +177,60 @@ std::vector<PartFile*> TarShards::parts() {
   return out;
 }
 
-std::string TarShards::about(const OutputIndex& x, const NamedRows& of) const {
-  const std::size_t file = of.file;
-  const Manifest& manifest = x.manifest;
+std::string TarMembers::json(const FeatureData::Entry& e, const NamedRows& of) const {
   Value out = Value::map({});
   const auto add = [&](std::string name, Value value) {
     while (out.find(name) != nullptr) name += '_';
     out.set(name, std::move(value));
   };
   const auto number = [](auto n) { return Value::scalar(fmt::format("{}", n)); };
-  add("path", json_text(x.path(file)));
-  if (manifest.has_label_sets()) {
+  const auto name_of = [](const std::vector<std::string>& names, std::int32_t which) {
+    return json_text(names[static_cast<std::size_t>(which)]);
+  };
+  add("path", json_text(e.path));
+  if (about_.has_label_sets) {
     std::vector<Value> labels;
-    for (const std::int32_t label : x.labels(file))
-      labels.push_back(json_text(manifest.label_names()[static_cast<std::size_t>(label)]));
+    for (const std::int32_t label : e.labels) labels.push_back(name_of(about_.labels, label));
     add("labels", Value::list(std::move(labels)));
-  } else if (const std::int32_t label = x.label(file); label >= 0) {
-    add("label", json_text(manifest.label_names()[static_cast<std::size_t>(label)]));
+  } else if (e.label >= 0) {
+    add("label", name_of(about_.labels, e.label));
   }
-  if (const std::int8_t split = x.split(file); split >= 0)
-    add("split", json_text(manifest.split_names()[static_cast<std::size_t>(split)]));
+  if (e.split >= 0) add("split", name_of(about_.splits, e.split));
   add("rows", number(of.rows));
-  add("sample_rate", number(x.sample_rate(file)));
-  add("duration", number(x.duration(file)));
-  add("feature_fingerprint", json_text(fingerprint_));
-  for (std::size_t t = 0; t < manifest.target_names().size(); ++t)
-    if (const float target = x.target(file, t); std::isfinite(target))
-      add(manifest.target_names()[t], number(target));
-  for (std::size_t t = 0; t < manifest.text_names().size(); ++t)
-    add(manifest.text_names()[t], json_text(x.text(file, t)));
+  add("sample_rate", number(e.sample_rate));
+  add("duration", number(e.duration));
+  add("feature_fingerprint", json_text(about_.text("feature_fingerprint")));
+  for (std::size_t t = 0; t < about_.targets.size(); ++t)
+    if (std::isfinite(e.targets[t])) add(about_.targets[t], number(e.targets[t]));
+  for (std::size_t t = 0; t < about_.columns.size(); ++t)
+    add(about_.columns[t], json_text(e.texts[t]));
   std::string json = utf8_or_escaped(to_json(out));
   if (!of.result.empty()) json.insert(json.rfind('}'), ", \"result\": " + of.result);
   return json;
 }
 
-// Everything that lies before rows.
-std::string TarShards::members_before(const OutputIndex& x, const NamedRows& of,
-                                      std::span<const std::uint64_t> shape) const {
-  const std::size_t file = of.file;
-  const std::string& name = of.name;
-  std::string out = member(name + ".json", about(x, of));
-  const auto& columns = x.manifest.text_names();
-  if (const auto at = std::find(columns.begin(), columns.end(), "text"); at != columns.end())
-    out += member(name + ".txt", x.text(file, static_cast<std::size_t>(at - columns.begin())));
-  if (const std::int32_t label = x.label(file); label >= 0 && !x.manifest.has_label_sets())
-    out += member(name + ".cls", fmt::format("{}", label));
-  std::vector<std::uint64_t> own(shape.begin(), shape.end());
-  own.front() = static_cast<std::uint64_t>(of.rows);
-  out += tar_header(name + ".npy", kNpyHeader + own.front() * row_bytes());
-  return out + npy_header(NpyFile::descr(type()), own, kNpyHeader);
+std::uint64_t TarMembers::bytes_with_header(const NamedRows& of) const {
+  return std::accumulate(about_.shape.begin() + 1, about_.shape.end(),
+                         static_cast<std::uint64_t>(of.rows) * size_of(type_), std::multiplies()) +
+         kNpyHeader;
 }
+
+std::string TarMembers::before(const FeatureData::Entry& e, const NamedRows& of) const {
+  std::string out = member(of.name + ".json", json(e, of));
+  const auto& columns = about_.columns;
+  if (const auto at = std::find(columns.begin(), columns.end(), "text"); at != columns.end())
+    out += member(of.name + ".txt", e.texts[static_cast<std::size_t>(at - columns.begin())]);
+  if (e.label >= 0 && !about_.has_label_sets)
+    out += member(of.name + ".cls", fmt::format("{}", e.label));
+  std::vector<std::uint64_t> own = about_.shape;
+  own.front() = static_cast<std::uint64_t>(of.rows);
+  out += tar_header(of.name + ".npy", bytes_with_header(of));
+  return out + npy_header(NpyFile::descr(type_), own, kNpyHeader);
+}
+
+std::string TarMembers::after(const NamedRows& of) const { return padding(bytes_with_header(of)); }
+
+std::string TarMembers::end() { return std::string(2 * kBlock, '\0'); }
 
 void TarShards::make_shards(std::span<const std::uint64_t> shape, const OutputIndex& index) {
   index_.write(shape, type(), index);
@@ -211,7 +244,8 @@ void TarShards::make_shards(std::span<const std::uint64_t> shape, const OutputIn
   const auto bytes_of = [&](const NamedRows& of) {
     return static_cast<std::uint64_t>(of.rows) * row_bytes();
   };
-  const auto padding_of = [&](const NamedRows& of) { return padding(kNpyHeader + bytes_of(of)); };
+  const FeatureData about = about_all(index, shape, fingerprint_);
+  const TarMembers members(about, type());
   RowHash hash;
   const auto check = [&](std::size_t i) {
     const std::size_t file = named[i].file;
@@ -236,12 +270,12 @@ void TarShards::make_shards(std::span<const std::uint64_t> shape, const OutputIn
     ends.push_back(r == recordings ? named.size() : begins[r]);
   }
   const auto tail_of = [&](std::size_t begin, std::size_t end) {
-    return (begin == end ? "" : padding_of(named[end - 1])) + std::string(2 * kBlock, '\0');
+    return (begin == end ? "" : members.after(named[end - 1])) + TarMembers::end();
   };
   const auto framed = [&](std::size_t i, std::size_t begin) {
-    return FramedPiece{
-        (i == begin ? "" : padding_of(named[i - 1])) + members_before(index, named[i], shape),
-        named[i].rows};
+    return FramedPiece{(i == begin ? "" : members.after(named[i - 1])) +
+                           members.before(about_recording(index, named[i].file), named[i]),
+                       named[i].rows};
   };
   std::vector<char> piece(1 << 20);
   for (std::size_t s = 1; s < shards; ++s) {

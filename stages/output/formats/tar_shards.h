@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stages/output/formats/feature_data.h"
 #include "stages/output/formats/framed_rows.h"
 #include "stages/output/formats/npy_layout.h"
 #include "stages/output/formats/row_part_file.h"
@@ -29,6 +30,26 @@ constexpr const char* kTarEnding = ".tar";
 std::vector<std::string> shard_paths(const std::string& path);
 /// The header of a member, its name and size [bytes] of any length.
 std::string tar_header(std::string_view name, std::uint64_t size);
+
+/// The bytes around the rows of recordings in an archive. `about`: the names of labels, splits,
+/// targets and columns, the shape of all rows, and the fingerprint; it has to exist as long.
+class TarMembers {
+ public:
+  TarMembers(const FeatureData& about, NumberType type) : about_(about), type_(type) {}
+  /// Everything that lies before the rows.
+  [[nodiscard]] std::string before(const FeatureData::Entry& recording, const NamedRows& of) const;
+  /// What fills up the last block of the rows.
+  [[nodiscard]] std::string after(const NamedRows& of) const;
+  /// What ends an archive.
+  [[nodiscard]] static std::string end();
+
+ private:
+  [[nodiscard]] std::string json(const FeatureData::Entry& recording, const NamedRows& of) const;
+  [[nodiscard]] std::uint64_t bytes_with_header(const NamedRows& of) const;
+
+  const FeatureData& about_;
+  NumberType type_;
+};
 
 class TarShards final : public RowPartFile {
  public:
@@ -46,10 +67,6 @@ class TarShards final : public RowPartFile {
   [[nodiscard]] std::vector<PartFile*> parts() override;
 
  private:
-  [[nodiscard]] std::string about(const OutputIndex& index, const NamedRows& of) const;
-  [[nodiscard]] std::string members_before(const OutputIndex& index, const NamedRows& of,
-                                           std::span<const std::uint64_t> shape) const;
-
   std::shared_ptr<const std::vector<std::string>> names_;
   std::string fingerprint_;
   NpyIndexFiles index_;
