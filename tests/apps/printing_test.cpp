@@ -200,7 +200,7 @@ TEST_CASE("printing: what is advised about files that failed is what the outputs
                     again = ", and run it again, with overwrite: true.\n";
   for (const Row& row : {Row{rows, update},
                          {rows + more, update},
-                         {sound, again},
+                         {sound + none, again},
                          {rows + sound, again},
                          {none, ", and run it again.\n"}}) {
     CAPTURE(row.sinks);
