@@ -1,11 +1,9 @@
 """melflow verify-parity: the shipped golden vectors, altered ones, and stand-ins for the libraries of Python."""
 
-import contextlib
 import copy
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -202,7 +200,7 @@ class ParityTest(unittest.TestCase):
                 (case + "rows[0]: 'values' is [\"a\"], which is not a value for it", lambda all: first(all)["rows"][0].update(values=["a"])),
                 (case + "rows[0]: frame 33 is not among its 33", lambda all: first(all)["rows"][0].update(frame=33)),
                 (case + "options.n_mel: unknown option. Did you mean 'n_mels'?", lambda all: first(all)["options"].update(n_mel=3)),
-                (case + "options.n_mels: 0 is out of range: allowed are 1 to 65536 bands", lambda all: first(all)["options"].update(n_mels=0)),
+                (case + "options.n_mels: 0 is out of range; allowed: 1 to 65536", lambda all: first(all)["options"].update(n_mels=0)),
                 ("cases[0]: 'name' is 1, which is not a value for it", lambda all: first(all).update(name=1)),
                 ("cases[0]: is not an object", lambda all: all["cases"].__setitem__(0, 1)),
                 (case + "'tolerances' has no preset 'librosa'", lambda all: all.update(tolerances={})),
@@ -216,24 +214,18 @@ class ParityTest(unittest.TestCase):
                 self.assertEqual(str(caught.exception), f"{self.path('v.json')}: {message}")
 
     def test_what_is_no_file_of_vectors_is_refused(self):
-        os.mkfifo(self.path("fifo"))
-        with socket.socket(socket.AF_UNIX) as unix, contextlib.chdir(self.folder) if hasattr(contextlib, "chdir") else contextlib.nullcontext():
-            unix.bind(self.path("socket"))
-            for name, text, message in (
-                    ("none.json", None, "cannot be read: No such file or directory"),
-                    ("cut.json", json.dumps(STORED)[:1000], "this is not a JSON document, or is damaged"),
-                    ("list.json", "[]", "this is not a JSON document, or is damaged"),
-                    ("nan.json", '{"signals": NaN}', "this is not a JSON document, or is damaged"),
-                    ("deep.json", "[" * 100000, "this is not a JSON document, or is damaged"),
-                    (".", None, "this is a folder, not a file"),
-                    ("fifo", None, "this is a FIFO, not a file"),
-                    ("socket", None, "this is a socket, not a file"),
-                    ("/dev/zero", None, "this is a device, not a file")):
-                if text is not None:
-                    self.file(name, text)
-                with self.subTest(name), self.assertRaises(melflow.RunError) as caught:
-                    parity.parity_vectors.read(os.path.join(self.folder, name))
-                self.assertEqual(str(caught.exception), f"{os.path.join(self.folder, name)}: {message}")
+        for name, text, message in (
+                ("none.json", None, "cannot be read: No such file or directory"),
+                ("cut.json", json.dumps(STORED)[:1000], "this is not a JSON document, or is damaged"),
+                ("list.json", "[]", "this is not a JSON document, or is damaged"),
+                ("nan.json", '{"signals": NaN}', "this is not a JSON document, or is damaged"),
+                ("deep.json", "[" * 100000, "this is not a JSON document, or is damaged"),
+                ("", None, "this is a folder, not a file")):
+            if text is not None:
+                self.file(name, text)
+            with self.subTest(name), self.assertRaises(melflow.RunError) as caught:
+                parity.parity_vectors.read(self.path(name))
+            self.assertEqual(str(caught.exception), f"{self.path(name)}: {message}")
 
     # ---- by the libraries
 
