@@ -46,6 +46,11 @@ FLOOR = READ + """
         array.array("f", [float(os.environ["OWN"])] * n).tofile(open(one["own_errors"], "wb"))
         outputs[-1]["has_own_errors"] = True
 """ + ANSWER
+ZEROS = READ + """
+    assert request["reference"] == "kaldi-native-fbank" and o["preemphasis"] == 0.97
+    for one in request["inputs"]:
+        write(one, [0.0] * (frames_of(one) * 23), 23)
+""" + ANSWER
 KALDI_8 = {"sample_rate": 8000, "n_fft": 256, "win_length": 200, "hop": 80, "n_mels": 20}
 BEGIN = """
     version: 1
@@ -230,11 +235,7 @@ class ParityTest(unittest.TestCase):
     # ---- by the libraries
 
     def test_every_frame_of_every_file_is_compared_with_the_answer(self):
-        python = self.library(READ + """
-            assert request["reference"] == "kaldi-native-fbank" and o["preemphasis"] == 0.97
-            for one in request["inputs"]:
-                write(one, [0.0] * (frames_of(one) * 23), 23)
-            """ + ANSWER)
+        python = self.library(ZEROS)
         tone = np.sin(np.arange(16000) / 9) * 9000
         self.sound("a.wav", 16000, tone[:8000])
         self.sound("b.wav", 8000, tone[:4000])
@@ -352,7 +353,7 @@ class ParityTest(unittest.TestCase):
         self.assertEqual([one["passed"] for one in document["files"]], [False, False, True, False, False])
         self.assertEqual(document["changed"], ["sample_rate", "n_fft", "win_length", "hop"])
         self.assertEqual(request["inputs"], 5)
-        self.assertEqual(asked("p.yaml", "--reference", "torchaudio", "a.wav", code=1)[1]["reference"], "torchaudio")
+        self.assertEqual(asked("p.yaml", "--reference", "torchaudio", "a.wav")[1]["reference"], "torchaudio")
         # A pipeline with several mel nodes.
         self.file("two.yaml", BEGIN + """\
               more: {stage: mel, from: batch, preset: whisper}
