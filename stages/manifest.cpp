@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <system_error>
@@ -38,11 +39,10 @@ std::uint32_t Manifest::add_folder(std::string_view folder, std::size_t source) 
 }
 
 void Manifest::add(std::uint32_t folder, std::string_view name) {
-  if (has_spans() && size() > 0 && text_.c_str() + names_.back() == name) {
+  if (has_spans() && size() > 0 && text_.at(names_.back()) == name) {
     names_.push_back(names_.back());
   } else {
-    names_.push_back(text_.size());
-    text_.append(name).push_back('\0');
+    names_.push_back(text_.add(name));
   }
   folder_of_.push_back(folder);
   labels_.push_back(label_sets_.empty() ? -1 : 0);
@@ -76,16 +76,17 @@ void Manifest::set_text(std::size_t i, std::size_t which, std::string_view text)
   } else if (i > 0 && this->text(i - 1, which) == text) {
     at = texts_[(i - 1) * text_names_.size() + which];
   } else {
-    at = text_.size();
-    text_.append(text).push_back('\0');
+    at = text_.add(text);
   }
 }
 
 std::int32_t Manifest::Names::number(std::string_view name) {
-  const auto [it, is_new] =
-      numbers.try_emplace(std::string(name), static_cast<std::int32_t>(list.size()));
-  if (is_new) list.emplace_back(name);
-  return it->second;
+  const std::size_t hash = std::hash<std::string_view>()(name);
+  const auto [first, last] = numbers.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (list[static_cast<std::size_t>(it->second)] == name) return it->second;
+  list.emplace_back(name);
+  return numbers.emplace(hash, static_cast<std::int32_t>(list.size() - 1))->second;
 }
 
 void Manifest::set_names(const std::vector<std::string>& labels,
@@ -372,7 +373,8 @@ std::size_t Manifest::memory_bytes() const {
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
                   texts_.capacity() * 8 + spans_.capacity() * sizeof(Span) +
                   durations_.capacity() * 8;
-  for (const std::string& name : label_names_.list) n += sizeof(std::string) + name.capacity();
+  // With the copies of an output's index that is being written.
+  for (const std::string& name : label_names_.list) n += sizeof(std::string) + 3 * name.capacity();
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string) + source_of_folder_.capacity() * 2;
   for (const std::string& f : folders_)

@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stages/growing_text.h"
+
 namespace melflow {
 
 /// The facts that a list of files has for every file, known before the file is read.
@@ -114,9 +116,7 @@ class Manifest {
   [[nodiscard]] std::string relative(std::size_t i) const;
   /// The file's folder, and its name in that folder.
   [[nodiscard]] std::string_view folder(std::size_t i) const { return folders_[folder_of_[i]]; }
-  [[nodiscard]] std::string_view file_name(std::size_t i) const {
-    return text_.c_str() + names_[i];
-  }
+  [[nodiscard]] std::string_view file_name(std::size_t i) const { return text_.at(names_[i]); }
   /// The index of the entry's source, where there are several.
   [[nodiscard]] std::size_t source_of(std::size_t i) const {
     return sources_.empty() ? 0 : source_of_folder_[folder_of_[i]];
@@ -165,7 +165,7 @@ class Manifest {
   }
   [[nodiscard]] const std::vector<std::string>& target_names() const { return target_names_; }
   [[nodiscard]] std::string_view text(std::size_t i, std::size_t which) const {
-    return text_.c_str() + texts_[i * text_names_.size() + which];
+    return text_.at(texts_[i * text_names_.size() + which]);
   }
   [[nodiscard]] const std::vector<std::string>& text_names() const { return text_names_; }
   [[nodiscard]] int split(std::size_t i) const { return splits_[i]; }
@@ -197,12 +197,13 @@ class Manifest {
   std::vector<std::string> target_names_;
   std::vector<float> targets_;  // [files, targets]
   std::vector<std::string> text_names_;
-  std::vector<std::uint64_t> texts_;         // [files, texts]: where each begins in text_
-  std::string text_ = std::string(1, '\0');  // all names and texts; begins with the empty text
+  std::vector<std::uint64_t> texts_;  // [files, texts]: where each begins in text_
+  GrowingText text_;                  // all names and texts
   std::map<std::size_t, std::string> problems_;
   struct Names {
     std::vector<std::string> list;
-    std::unordered_map<std::string, std::int32_t> numbers;  // only until close()
+    // Only until close(); the numbers of equal hashes.
+    std::unordered_multimap<std::size_t, std::int32_t> numbers;
     std::int32_t number(std::string_view name);
   };
   Names label_names_, split_names_;

@@ -17,7 +17,7 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/parity_options.h"
 #include "pipeline/base/problem.h"
-#include "stages/features/mel/mel_presets.h"
+#include "stages/features/mel_stage_options.h"
 #include "stages/sample_scale.h"
 
 using namespace melflow;
@@ -52,7 +52,8 @@ nb::tuple rows_and_warning(const StageChain& chain, StageChain::Rows rows) {
   const std::string warning = rows.entry.reason.empty()
                                   ? std::string()
                                   : fmt::format("{}: {}", rows.entry.stage, rows.entry.reason);
-  return nb::make_tuple(array_of(chain, std::move(rows)), warning, rows.file_rate);
+  const int file_rate = rows.file_rate;
+  return nb::make_tuple(array_of(chain, std::move(rows)), warning, file_rate);
 }
 
 nb::tuple rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
@@ -73,6 +74,19 @@ nb::tuple rows_of_file(const StageChain& chain, const std::string& path) {
     rows = chain.rows(path);
   }
   return rows_and_warning(chain, std::move(rows));
+}
+
+// Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
+std::optional<int> preset_rate(const std::string& name) {
+  MelStageOptions options;
+  Schema schema;
+  options.describe(schema);
+  Problems problems;
+  schema.read(Value::map({{"preset", Value::scalar(name), {}}}), "", problems);
+  if (!problems.empty()) throw ConfigError(problems);
+  const MelPreset* preset = options.preset.preset;
+  if (preset == nullptr || !preset->has_fixed_times) return std::nullopt;
+  return preset->options.sample_rate;
 }
 
 }  // namespace
@@ -115,13 +129,5 @@ void bind_features(nb::module_& m) {
       },
       nb::arg("options"), nb::arg("where"));
   m.def("scale_remark", &scale_remark, nb::arg("peak"));
-  // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
-  m.def(
-      "preset_rate",
-      [](const std::string& name) -> std::optional<int> {
-        const MelPreset* preset = find_preset(name);
-        if (preset == nullptr || !preset->has_fixed_times) return std::nullopt;
-        return preset->options.sample_rate;
-      },
-      nb::arg("name"));
+  m.def("preset_rate", &preset_rate, nb::arg("name"));
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -52,9 +54,46 @@ std::vector<std::size_t> columns_of(const FlowChart& chart) {
   return column;
 }
 
+// The width of the UTF-8 character of `bytes` bytes at `at`, in Latin letters: 2 for those that are
+// wide (CJK, emoji), by blocks of Unicode that have such (UAX #11, East Asian Width).
+std::size_t width_at(std::string_view text, std::size_t at, std::size_t bytes) {
+  static constexpr std::pair<char32_t, char32_t> kWide[] = {
+      {0x1100, 0x115F},   {0x231A, 0x23FF},   {0x25FD, 0x27BF},   {0x2B1B, 0x2B55},
+      {0x2E80, 0xA4CF},   {0xA960, 0xA97F},   {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+      {0xFE10, 0xFE6F},   {0xFF01, 0xFF60},   {0xFFE0, 0xFFE6},   {0x16FE0, 0x18DFF},
+      {0x1AFF0, 0x1B2FF}, {0x1F000, 0x1FAFF}, {0x20000, 0x3FFFD},
+  };
+  auto code = static_cast<char32_t>(static_cast<unsigned char>(text[at]) & (0xFF >> (bytes + 1)));
+  for (std::size_t i = 1; i < bytes; ++i)
+    code = code << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3F);
+  return std::any_of(std::begin(kWide), std::end(kWide),
+                     [code](const auto& w) { return code >= w.first && code <= w.second; })
+             ? 2
+             : 1;
+}
+
+// Returns the text where it is at most `most` wide, else its beginning and "…". `wide` gets its
+// width, or `most`.
+std::string fitted(const std::string& given, std::size_t most, std::size_t& wide) {
+  const std::string text = printable(given);
+  std::size_t end = 0;  // of what fits beside the "…"
+  wide = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = std::max<std::size_t>(utf8_length(text, at), 1);
+    wide += width_at(text, at, bytes);
+    if (wide > most) {
+      wide = most;
+      return text.substr(0, end) + "\u2026";
+    }
+    at += bytes;
+    if (wide < most) end = at;
+  }
+  return text;
+}
+
 // Where the boxes of a flow chart are, all of one size, which fits most texts [px].
 struct FlowLayout {
-  static constexpr double kGapX = 56, kGapY = 22, kEdge = 8, kPadding = 6;
+  static constexpr double kGapX = 56, kGapY = 22, kEdge = 8, kPadding = 6, kWidest = 220;
 
   explicit FlowLayout(const FlowChart& chart) : column(columns_of(chart)), row(chart.nodes.size()) {
     for (std::size_t i = 0; i < chart.nodes.size(); ++i) {
@@ -62,23 +101,23 @@ struct FlowLayout {
       row[i] = used[column[i]]++;
       const std::vector<std::string>& lines = chart.nodes[i].lines;
       high = std::max(high, 10 + 16 * static_cast<double>(lines.size()));
-      for (std::size_t l = 0; l < lines.size(); ++l)
-        wide = std::max(wide, 2 * kPadding + advance(l) * static_cast<double>(lines[l].size()));
+      for (std::size_t l = 0; l < lines.size(); ++l) {
+        std::size_t letters = 0;
+        fitted(lines[l], letters_in(kWidest, l), letters);
+        wide = std::max(wide, 2 * kPadding + advance(l) * static_cast<double>(letters));
+      }
     }
-    wide = std::min(wide, 220.0);
     if (!used.empty()) rows = static_cast<double>(*std::max_element(used.begin(), used.end()));
   }
 
   // The mean width of a character in line number `l`; wide ones take more.
   static double advance(std::size_t l) { return l == 0 ? 7.6 : 6.2; }
+  static std::size_t letters_in(double wide, std::size_t l) {
+    return static_cast<std::size_t>((wide - 2 * kPadding) / advance(l) + 1e-9);
+  }
   [[nodiscard]] std::string fitting(const std::string& text, std::size_t l) const {
-    auto left = static_cast<std::size_t>((wide - 2 * kPadding) / advance(l));
-    std::size_t at = 0, before_last = 0;
-    for (; left > 0 && at < text.size(); --left) {
-      before_last = at;
-      at += std::max<std::size_t>(utf8_length(text, at), 1);
-    }
-    return at >= text.size() ? text : text.substr(0, before_last) + "\u2026";
+    std::size_t letters = 0;
+    return fitted(text, letters_in(wide, l), letters);
   }
   [[nodiscard]] double x(std::size_t i) const {
     return kEdge + static_cast<double>(column[i]) * (wide + kGapX);

@@ -13,9 +13,9 @@
 #include "pipeline/plan/graph_expand.h"
 #include "pipeline/plan/missing_nodes.h"
 #include "pipeline/plan/plan_checks.h"
+#include "pipeline/plan/plan_memory.h"
 #include "pipeline/plan/plan_settings.h"
 #include "pipeline/plan/several_sources.h"
-#include "pipeline/plan/task_memory.h"
 
 namespace melflow {
 namespace {
@@ -24,19 +24,20 @@ namespace {
 GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
   GraphDraft graph{spec, registry};
   for (const NodeSpec& n : spec.nodes) expand_node(graph, n);
-  for (NodeDraft& d : graph.nodes) read_node(graph, d);
+  for (PlanNode& d : graph.nodes) read_node(graph, d);
   graph.wrong_options = graph.problems.size();
-  for (NodeDraft& d : graph.nodes) connect(graph, d);
+  for (PlanNode& d : graph.nodes) connect(graph, d);
   if (check_cycles(graph)) return graph;    // other problems of its shape follow from that
   if (!check_sources(graph)) return graph;  // as above
-  for (const NodeDraft& d : graph.nodes) check_input(graph, d);
+  for (const PlanNode& d : graph.nodes) check_input(graph, d);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (graph.node(i).behind && graph.problems.empty()) insert_node(graph, i);
   check_shape(graph);
   return graph;
 }
 
-void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
+void set_bounds(PlanNode& n, const Plan& plan) {
+  const NodeOptions& options = n.common;
   const int limit = n.info->traits.max_concurrency;
   const int by_stage = n.resources.default_concurrency;
   n.concurrency = options.concurrency.value_or(limit > 0      ? limit
@@ -52,20 +53,12 @@ void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
   n.files_per_task = options.files_per_task.value_or(0);
 }
 
-PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput> inputs,
-                   const Plan& plan) {
-  PlanNode n;
-  n.name = d.spec.name;
-  n.written = graph.spec.nodes[d.written].name;
-  n.mark = d.spec.mark;
-  n.options = d.spec.options;
-  n.is_inserted = d.behind.has_value();
-  n.info = d.info;
-  n.config = std::move(d.config);
+// Makes the stage of a node whose inputs are in the plan.
+PlanNode complete(PlanNode n, const Plan& plan) {
+  n.is_inserted = n.behind.has_value();
   n.stage = n.config->make();
   n.faces = StageFaces(*n.stage);
   n.resources = n.stage->resources();
-  n.inputs = std::move(inputs);
   for (const PlanInput& in : n.inputs)
     if (const int waits = plan.nodes[static_cast<std::size_t>(in.node)].resources.waits_for;
         waits > 0 && !n.resources.passes_on) {
@@ -77,15 +70,13 @@ PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput>
         const Stage& up = *plan.nodes[static_cast<std::size_t>(in.node)].stage;
         return up.gets_sub_items() || up.traits().divides;
       }));
-  n.outputs = d.outputs;
-  if (!d.from.empty()) n.port = graph.port_of(d.from.front());
   if (n.faces.passes != nullptr) n.faces.passes->set_port(n.port);
-  n.fails_branch = d.common.on_failure
-                       ? *d.common.on_failure == OnFailure::branch
+  n.fails_branch = n.common.on_failure
+                       ? *n.common.on_failure == OnFailure::branch
                        : std::any_of(n.inputs.begin(), n.inputs.end(), [&](const PlanInput& in) {
                            return plan.nodes[static_cast<std::size_t>(in.node)].fails_branch;
                          });
-  set_bounds(n, d.common, plan);
+  set_bounds(n, plan);
   return n;
 }
 
@@ -102,12 +93,15 @@ Plan make_plan(GraphDraft& graph) {
   std::vector<int> place(graph.nodes.size(), -1);
   const std::vector<int> sources = sources_of(graph);
   const bool are_several = sources.size() > 1;
+  for (PlanNode& n : graph.nodes)
+    if (!n.inputs.empty()) n.port = graph.port_of(n.inputs.front());
   if (are_several) {
+    std::string name = name_of_sources(graph);
     for (const int s : sources) {
       place[static_cast<std::size_t>(s)] = 0;
-      plan.sources.push_back(make_node(graph, graph.nodes[static_cast<std::size_t>(s)], {}, plan));
+      plan.sources.push_back(complete(std::move(graph.nodes[static_cast<std::size_t>(s)]), plan));
     }
-    unite_sources(graph, plan);
+    unite_sources(plan, std::move(name));
   }
   // Returns the input's position in the plan; -1 if its node is not there yet.
   const auto input_of = [&](const PlanInput& in) -> PlanInput {
@@ -118,10 +112,10 @@ Plan make_plan(GraphDraft& graph) {
   };
   while (std::find(place.begin(), place.end(), -1) != place.end()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-      NodeDraft& d = graph.nodes[i];
+      PlanNode& n = graph.nodes[i];
       if (place[i] >= 0) continue;
-      std::vector<PlanInput> inputs(d.from.size());
-      std::transform(d.from.begin(), d.from.end(), inputs.begin(), input_of);
+      std::vector<PlanInput> inputs(n.inputs.size());
+      std::transform(n.inputs.begin(), n.inputs.end(), inputs.begin(), input_of);
       if (std::any_of(inputs.begin(), inputs.end(), [](const auto& in) { return in.node < 0; }))
         continue;
       place[i] = static_cast<int>(plan.nodes.size());
@@ -129,7 +123,8 @@ Plan make_plan(GraphDraft& graph) {
         std::vector<int>& to = plan.nodes[static_cast<std::size_t>(in.node)].to;
         if (std::find(to.begin(), to.end(), place[i]) == to.end()) to.push_back(place[i]);
       }
-      plan.nodes.push_back(make_node(graph, d, std::move(inputs), plan));
+      n.inputs = std::move(inputs);
+      plan.nodes.push_back(complete(std::move(n), plan));
     }
   }
   return plan;
@@ -139,14 +134,10 @@ Plan make_plan(GraphDraft& graph) {
 bool has_only_wrong_options(const GraphDraft& graph) {
   std::set<std::string> names;
   return graph.problems.size() == graph.wrong_options &&
-         std::all_of(graph.nodes.begin(), graph.nodes.end(), [&names](const NodeDraft& d) {
-           return d.config != nullptr && !d.behind && names.insert(d.spec.name).second &&
-                  (d.info->traits.kind == StageKind::source || !d.from.empty());
+         std::all_of(graph.nodes.begin(), graph.nodes.end(), [&names](const PlanNode& d) {
+           return d.config != nullptr && !d.behind && names.insert(d.name).second &&
+                  (d.info->traits.kind == StageKind::source || !d.inputs.empty());
          });
-}
-
-[[noreturn]] void throw_problems(GraphDraft& graph, std::vector<Problem> warnings) {
-  throw WarnedConfigError(std::move(graph.problems), std::move(warnings));
 }
 
 // The node's name at the beginning of a message: "mel" for "mel.n_fft: ...".
@@ -162,7 +153,7 @@ std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
   try {
     Plan plan = make_plan(graph);
     plan.warnings = graph.unused.sorted();
-    check_stages(graph, plan);
+    check_stages(plan);
     for (Problem& w : plan.warnings)
       if (std::none_of(wrong.begin(), wrong.end(), [&](const Problem& p) {
             return node_named(p.message) == node_named(w.message);
@@ -171,8 +162,6 @@ std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
   } catch (const ConfigError&) {
     // Errors that follow from wrong options are redundant.
   }
-  graph.problems = {};
-  for (const Problem& p : wrong) graph.problems.add(p.mark, p.message);
   return out;
 }
 
@@ -181,35 +170,22 @@ std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
 Plan build_plan(const GraphSpec& written, const Registry& registry) {
   const GraphSpec spec = with_missing_nodes(written, registry);
   GraphDraft graph = draft_graph(spec, registry);
-  if (!graph.problems.empty())
-    throw_problems(
-        graph, has_only_wrong_options(graph) ? warnings_on_the_rest(graph) : graph.unused.sorted());
+  if (!graph.problems.empty()) {
+    std::vector<Problem> warnings =
+        has_only_wrong_options(graph) ? warnings_on_the_rest(graph) : graph.unused.sorted();
+    throw WarnedConfigError(std::move(graph.problems), std::move(warnings));
+  }
   Plan plan = make_plan(graph);
   plan.warnings = graph.unused.sorted();
-  check_stages(graph, plan);
-  check_order(graph, plan);
-  check_sub_items(graph, plan);
-  check_files(graph, plan);
-  check_repeated_work(graph, plan);
-  check_memory(graph, plan);
-  if (spec.workers > plan.workers) {
-    plan.warnings.push_back(
-        {{},
-         fmt::format("workers: {} would only wait for each other on {} cores; the run has {}",
-                     spec.workers, available_cpus(), plan.workers)});
-    plan.machine_warnings = 1;
-  }
-  if (std::string text = memory_remark(spec.host_memory.count, memory_limit()); !text.empty()) {
-    plan.warnings.push_back({spec.memory_mark, std::move(text)});
-    ++plan.machine_warnings;
-  }
-  if (graph.problems.empty())
-    if (std::string text = too_many_files(plan); !text.empty())
-      graph.notes.push_back(
-          {mark_of(graph.spec_of(first_source(plan)), "files_per_task"), std::move(text)});
-  plan.machine_warnings += graph.notes.size();
-  std::move(graph.notes.begin(), graph.notes.end(), std::back_inserter(plan.warnings));
-  if (!graph.problems.empty()) throw_problems(graph, std::move(plan.warnings));
+  check_stages(plan);
+  check_order(plan);
+  check_sub_items(plan);
+  check_files(plan);
+  check_repeated_work(plan);
+  check_memory(plan, spec.memory_mark);
+  check_machine(plan, spec);
+  if (!plan.problems.empty())
+    throw WarnedConfigError(std::move(plan.problems), std::move(plan.warnings));
   record_settings(spec, plan);
   return plan;
 }

@@ -25,25 +25,25 @@ std::string taken_by(const StageInfo& stage, std::size_t input = 0) {
   return out;
 }
 
-void check_pair(GraphDraft& graph, std::size_t number, const NodeDraft& d) {
-  const PlanInput& input = d.from[number];
-  const NodeDraft& up = graph.node(input.node);
-  const NodeSpec& spec = d.spec;
+void check_pair(GraphDraft& graph, std::size_t number, const PlanNode& d) {
+  const PlanInput& input = d.inputs[number];
+  const PlanNode& up = graph.node(input.node);
+  const NodeSpec& spec = d;
   if (d.common.start_at > 0 && up.info->traits.lends)
     graph.error(mark_of(spec, "start_at"),
                 fmt::format("{}.start_at: what {} ({}) gives holds a place on a device, and those "
                             "that come after wait for one; set it where batches come in, before "
                             "the device",
-                            spec.name, up.spec.name, graph.stage_of(up)));
+                            spec.name, up.name, up.stage_name));
   const PortType given = graph.port_of(input);
   const bool has_types = !d.info->traits.ins.empty() || !up.info->traits.outs.empty();
   if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
-                                                   spec.name, up.spec.name, graph.stage_of(up)));
+                                                   spec.name, up.name, up.stage_name));
   } else if (!fits(*d.info, given, number)) {
     graph.error(
         mark_of(spec, "from"),
-        fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, graph.stage_of(d),
+        fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.stage_name,
                     taken_by(*d.info, number), written_text(graph, input.node), plural(given.name),
                     has_types ? "" : input_advice(graph, d, input.node)));
   }
@@ -55,7 +55,7 @@ int expanding_in_a_row(const GraphDraft& graph, int node, std::vector<int>& know
   int& most = known[static_cast<std::size_t>(node)];
   if (most >= 0) return most;
   most = 0;
-  for (const PlanInput& in : graph.node(node).from)
+  for (const PlanInput& in : graph.node(node).inputs)
     most = std::max(most, expanding_in_a_row(graph, in.node, known));
   const StageInfo* info = graph.node(node).info;
   return most += info != nullptr && info->traits.expands ? 1 : 0;
@@ -67,16 +67,16 @@ int expanding_in_a_row(const GraphDraft& graph, int node, std::vector<int>& know
 void check_expansion(GraphDraft& graph) {
   std::vector<int> in_a_row(graph.nodes.size(), -1);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    const NodeDraft& d = graph.node(i);
+    const PlanNode& d = graph.node(i);
     if (d.info == nullptr || is_misled(graph, d)) continue;
     const StageTraits& own = d.info->traits;
     if (!own.expands && !own.cuts) continue;
-    const NodeDraft *combine = nullptr, *cutter = nullptr, *divider = nullptr, *expander = nullptr;
+    const PlanNode *combine = nullptr, *cutter = nullptr, *divider = nullptr, *expander = nullptr;
     for (const int at : nodes_before(graph, i)) {
-      const NodeDraft& up = graph.node(at);
+      const PlanNode& up = graph.node(at);
       if (up.info == nullptr) continue;
       const StageTraits& t = up.info->traits;
-      const auto note = [&up](bool is_such, const NodeDraft*& nearest) {
+      const auto note = [&up](bool is_such, const PlanNode*& nearest) {
         if (is_such && nearest == nullptr) nearest = &up;
       };
       note(t.kind == StageKind::combine, combine);
@@ -87,9 +87,9 @@ void check_expansion(GraphDraft& graph) {
     const char* does = own.divides ? "makes several items of one"
                        : own.cuts  ? "cuts recordings into records of their own"
                                    : "cuts its input into blocks";
-    const auto refuse = [&](const NodeDraft& up, const std::string& why) {
-      graph.error(d.spec.mark, fmt::format("{}: {} {}, but it comes after {} ({}), {}", d.spec.name,
-                                           d.info->name, does, up.spec.name, up.info->name, why));
+    const auto refuse = [&](const PlanNode& up, const std::string& why) {
+      graph.error(d.mark, fmt::format("{}: {} {}, but it comes after {} ({}), {}", d.name,
+                                      d.info->name, does, up.name, up.info->name, why));
     };
     if (own.expands && combine != nullptr)
       refuse(*combine, "which puts several items into one; put it before");
@@ -107,20 +107,20 @@ void check_expansion(GraphDraft& graph) {
 // Reports named outputs that no node takes, unless no output is taken at all, or items leave by all
 // of them.
 void check_outputs(GraphDraft& graph, int index) {
-  const NodeDraft& d = graph.node(index);
+  const PlanNode& d = graph.node(index);
   if (d.info->traits.splits) return;
   const std::vector<int> readers = graph.readers_of(index);
   for (std::size_t o = 0; o < d.outputs.size() && !readers.empty(); ++o) {
     const auto takes = [&](int reader) {
-      const std::vector<PlanInput>& from = graph.node(reader).from;
+      const std::vector<PlanInput>& from = graph.node(reader).inputs;
       return std::any_of(from.begin(), from.end(), [&](const PlanInput& in) {
         return in.node == index && in.output == static_cast<int>(o);
       });
     };
     if (std::none_of(readers.begin(), readers.end(), takes))
-      graph.error(d.spec.mark,
+      graph.error(d.mark,
                   fmt::format("{0}: no node takes its output {1}; take it with from: {0}.{1}",
-                              d.spec.name, d.outputs[o]));
+                              d.name, d.outputs[o]));
   }
 }
 
@@ -141,13 +141,14 @@ std::string sinks_of(const GraphDraft& graph, int node) {
 }
 
 // Names the only suitable input of a node that takes one but has several.
-std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
+std::string which_to_keep(const GraphDraft& graph, const PlanNode& node) {
   std::vector<std::string> fitting;
-  for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
-    if (fits(*node.info, graph.port_of(node.from[i]))) fitting.push_back(node.common.from[i]);
-  const bool are_known = std::all_of(node.from.begin(), node.from.end(), [&](const PlanInput& in) {
-    return graph.node(in.node).info != nullptr;
-  });
+  for (std::size_t i = 0; i < node.inputs.size() && node.inputs.size() == node.common.from.size();
+       ++i)
+    if (fits(*node.info, graph.port_of(node.inputs[i]))) fitting.push_back(node.common.from[i]);
+  const bool are_known =
+      std::all_of(node.inputs.begin(), node.inputs.end(),
+                  [&](const PlanInput& in) { return graph.node(in.node).info != nullptr; });
   if (fitting.size() == 1 && are_known)
     return fmt::format("; write from: {0}, since only '{0}' gives what it takes ({1})",
                        fitting.front(), taken_by(*node.info));
@@ -158,25 +159,25 @@ std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
 }
 
 // Names the type that a node takes, and a node that yields it, preferably one that is unused.
-std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
-  std::string out = fmt::format("{} takes {}", graph.stage_of(node), taken_by(*node.info));
+std::string where_from(const GraphDraft& graph, const PlanNode& node) {
+  std::string out = fmt::format("{} takes {}", node.stage_name, taken_by(*node.info));
   int giver = -1;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    const NodeDraft& other = graph.node(i);
+    const PlanNode& other = graph.node(i);
     if (&other == &node || other.info == nullptr || !other.outputs.empty() || other.behind ||
         other.info->traits.kind == StageKind::sink || !fits(*node.info, graph.port_of(i)))
       continue;
     if (giver < 0 || (!graph.readers_of(giver).empty() && graph.readers_of(i).empty())) giver = i;
   }
   if (giver < 0) return out;
-  const std::string& name = graph.node(giver).spec.name;
+  const std::string& name = graph.node(giver).name;
   return out + fmt::format(", and '{}' ({}) gives them: write from: {}", name,
-                           graph.stage_of(graph.node(giver)), name);
+                           graph.node(giver).stage_name, name);
 }
 
 // Whether a node's inputs are several sources, which it may take together; reports repetitions.
-bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
-  const std::vector<PlanInput>& from = node.from;
+bool check_from_sources(GraphDraft& graph, const PlanNode& node) {
+  const std::vector<PlanInput>& from = node.inputs;
   const bool are_known = from.size() == node.common.from.size();
   if (node.common.from.size() < 2 || from.empty() || node.info->traits.pairs ||
       node.info->traits.kind == StageKind::source)
@@ -186,24 +187,24 @@ bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
     const StageInfo* info = graph.node(from[i].node).info;
     if (info == nullptr || info->traits.kind != StageKind::source) return false;
     if (are_known && !seen.insert(from[i].node).second && !node.info->traits.joins)
-      graph.error(mark_of(node.spec, "from"), fmt::format("{}.from: names {} twice; once is enough",
-                                                          node.spec.name, node.common.from[i]));
+      graph.error(mark_of(node, "from"), fmt::format("{}.from: names {} twice; once is enough",
+                                                     node.name, node.common.from[i]));
   }
   return true;
 }
 
 // Whether one of the options common to all nodes is written by another program's name or with a
 // typing error, both of which are reported elsewhere.
-bool has_other_name(const NodeDraft& node, std::string_view option) {
+bool has_other_name(const PlanNode& node, std::string_view option) {
   NodeOptions common;
   Schema schema;
   common.describe(schema);
   const auto others = schema.other_names();
   const std::string meant = did_you_mean(option);
-  const std::vector<Value::Entry>& written = node.spec.options.entries();
+  const std::vector<Value::Entry>& written = node.options.entries();
   return std::any_of(others.begin(), others.end(),
                      [&](const OtherName& other) {
-                       return other.here == option && node.spec.options.find(other.name) != nullptr;
+                       return other.here == option && node.options.find(other.name) != nullptr;
                      }) ||
          std::any_of(written.begin(), written.end(), [&](const Value::Entry& e) {
            return advice_on(e.key, {&node.config->schema(), &schema}, e.value) == meant;
@@ -211,14 +212,14 @@ bool has_other_name(const NodeDraft& node, std::string_view option) {
 }
 
 // Reports a missing `outputs` of a stage with named outputs. A wrong `outputs` was reported before.
-void check_named_outputs(GraphDraft& graph, const NodeDraft& node) {
-  const NodeSpec& spec = node.spec;
+void check_named_outputs(GraphDraft& graph, const PlanNode& node) {
+  const NodeSpec& spec = node;
   if (!node.info->outputs || !node.outputs.empty()) return;
   if (const Value* written = spec.options.find("outputs");
       written != nullptr && !written->is_null())
     return;
   std::string wanted = "long";  // or the output that a node takes
-  for (const NodeDraft& other : graph.nodes)
+  for (const PlanNode& other : graph.nodes)
     for (const std::string& from : other.common.from)
       if (from.starts_with(spec.name + ".") && wanted == "long")
         wanted = from.substr(spec.name.size() + 1);
@@ -230,10 +231,10 @@ void check_named_outputs(GraphDraft& graph, const NodeDraft& node) {
 
 }  // namespace
 
-void check_input(GraphDraft& graph, const NodeDraft& node) {
+void check_input(GraphDraft& graph, const PlanNode& node) {
   if (node.info == nullptr || node.behind) return;
   check_named_outputs(graph, node);
-  const NodeSpec& spec = node.spec;
+  const NodeSpec& spec = node;
   const bool is_source = node.info->traits.kind == StageKind::source;
   if (is_source && !node.common.from.empty())
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} is a source and takes no input",
@@ -263,15 +264,17 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
   if (node.common.from.size() > 1 && !takes_several)
     graph.error(mark_of(spec, "from"),
                 fmt::format("{}.from: {} takes one input, but {} are given ({}){}", spec.name,
-                            graph.stage_of(node), node.common.from.size(),
+                            node.stage_name, node.common.from.size(),
                             fmt::join(node.common.from, ", "), which_to_keep(graph, node)));
-  const bool has_too_many = (node.from.size() > 1 && !takes_several) || never_together(graph, node);
-  for (std::size_t i = 0; i < node.from.size(); ++i)
-    if (graph.node(node.from[i].node).info != nullptr && !is_source && !has_too_many)
+  const bool has_too_many =
+      (node.inputs.size() > 1 && !takes_several) || never_together(graph, node);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (graph.node(node.inputs[i].node).info != nullptr && !is_source && !has_too_many)
       check_pair(graph, i, node);
-  if (node.info->traits.joins && node.from.size() == node.common.from.size())
+  if (node.info->traits.joins && node.inputs.size() == node.common.from.size())
     check_join(graph, node);
-  if (node.info->traits.pairs && node.from.size() == node.common.from.size() && !node.from.empty())
+  if (node.info->traits.pairs && node.inputs.size() == node.common.from.size() &&
+      !node.inputs.empty())
     check_pairs(graph, node);
 }
 
@@ -285,7 +288,7 @@ bool check_cycles(GraphDraft& graph) {
   for (bool more = true; more;) {
     more = false;
     for (int i = 0; i < count; ++i) {
-      const std::vector<PlanInput>& from = graph.node(i).from;
+      const std::vector<PlanInput>& from = graph.node(i).inputs;
       if (left.contains(i) && std::none_of(from.begin(), from.end(), is_before))
         more = left.erase(i) > 0;
     }
@@ -297,16 +300,16 @@ bool check_cycles(GraphDraft& graph) {
     int at = start;
     while (std::find(way.begin(), way.end(), at) == way.end()) {
       way.push_back(at);
-      const std::vector<PlanInput>& from = graph.node(at).from;
+      const std::vector<PlanInput>& from = graph.node(at).inputs;
       at = std::find_if(from.begin(), from.end(), is_before)->node;
     }
     if (at != start || reported.contains(at)) continue;
     std::string text;
     for (int n : way) {
       reported.insert(n);
-      text.insert(0, graph.node(n).spec.name + " -> ");
+      text.insert(0, graph.node(n).name + " -> ");
     }
-    const NodeSpec& spec = graph.node(start).spec;
+    const NodeSpec& spec = graph.node(start);
     graph.error(
         mark_of(spec, "from"),
         fmt::format("{}.from: the graph has a cycle: {} -> {}; data flows from the source to the "
@@ -319,35 +322,35 @@ bool check_cycles(GraphDraft& graph) {
 void check_shape(GraphDraft& graph) {
   // A node without input may be the one that should take an output, so only that is reported.
   const bool are_connected =
-      std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const NodeDraft& d) {
+      std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const PlanNode& d) {
         return d.info != nullptr &&
-               (d.info->traits.kind == StageKind::source || d.behind || !d.from.empty());
+               (d.info->traits.kind == StageKind::source || d.behind || !d.inputs.empty());
       });
   const std::set<int> left = left_by_mistake(graph);
   int sinks = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    const NodeDraft& d = graph.node(i);
+    const PlanNode& d = graph.node(i);
     if (d.info == nullptr) continue;
     if (d.info->traits.kind == StageKind::sink && ++sinks == kMostSinks + 1)
-      graph.error(d.spec.mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
-                                           d.spec.name, kMostSinks));
+      graph.error(d.mark, fmt::format("{}: a graph has at most {} sinks, this is one more", d.name,
+                                      kMostSinks));
     if (d.info->traits.kind == StageKind::sink) continue;
     if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i) &&
         !never_together(graph, d)) {
       const bool is_second =
           d.info->traits.kind == StageKind::source && sources_of(graph).size() > 1;
       graph.error(
-          d.spec.mark,
+          d.mark,
           fmt::format(
-              "{}: no node takes its output ({}); {}", d.spec.name, plural(graph.port_of(i).name),
+              "{}: no node takes its output ({}); {}", d.name, plural(graph.port_of(i).name),
               is_second ? fmt::format("name all sources in a list: from: {}", all_sources(graph))
-                        : fmt::format("write a node with from: {} whose stage is a sink{}",
-                                      d.spec.name, sinks_of(graph, i))));
+                        : fmt::format("write a node with from: {} whose stage is a sink{}", d.name,
+                                      sinks_of(graph, i))));
     }
     if (are_connected) check_outputs(graph, i);
   }
   const bool all_known = std::all_of(graph.nodes.begin(), graph.nodes.end(),
-                                     [](const NodeDraft& d) { return d.info != nullptr; });
+                                     [](const PlanNode& d) { return d.info != nullptr; });
   if (sources_of(graph).empty() && all_known)
     graph.error(graph.spec.nodes.empty() ? Mark{} : graph.spec.nodes.front().mark,
                 fmt::format("the graph has no source; it starts with a stage such as {}",

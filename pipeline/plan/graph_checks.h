@@ -7,7 +7,7 @@ namespace melflow {
 
 /// Reports a connected node that does not take the type of its input. Not for nodes that are still
 /// to be inserted.
-void check_input(GraphDraft& graph, const NodeDraft& node);
+void check_input(GraphDraft& graph, const PlanNode& node);
 
 /// Reports each cycle of connected nodes as one problem; returns whether there is any.
 bool check_cycles(GraphDraft& graph);

@@ -15,8 +15,8 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 // Reads the stage's own options; `common`: those that every node has.
-void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const Schema& common) {
-  const std::string path = d.spec.name + ".";
+void read_stage_options(GraphDraft& graph, PlanNode& d, const Value& own, const Schema& common) {
+  const std::string path = d.name + ".";
   const auto names = d.config->schema().names();
   // All are read together, so that an option that implies others is read first.
   Value known_options = Value::map({});
@@ -27,19 +27,18 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
     }
     std::string advice = advice_on(e.key, {&d.config->schema(), &common}, e.value);
     if (advice.empty())
-      advice = names.empty()
-                   ? std::string("; it has no options of its own: remove this")
-                   : fmt::format("; `melflow stages {}` lists its options", graph.stage_of(d));
+      advice = names.empty() ? std::string("; it has no options of its own: remove this")
+                             : fmt::format("; `melflow stages {}` lists its options", d.stage_name);
     graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
-                                        graph.stage_of(d), advice));
+                                        d.stage_name, advice));
   }
   d.config->schema().read(known_options, path, graph.problems);
   d.config->schema().find_unused(known_options, path, graph.unused);
   const int limit = d.info->traits.max_concurrency;
   if (limit > 0 && d.common.concurrency.value_or(limit) > limit)
-    graph.error(mark_of(d.spec, "concurrency"),
-                fmt::format("{}.concurrency: {} is out of range, {} takes at most {}", d.spec.name,
-                            *d.common.concurrency, graph.stage_of(d), limit));
+    graph.error(mark_of(d, "concurrency"),
+                fmt::format("{}.concurrency: {} is out of range, {} takes at most {}", d.name,
+                            *d.common.concurrency, d.stage_name, limit));
 }
 
 // Reports a node that names no stage.
@@ -72,18 +71,17 @@ void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const S
 }
 
 // Returns the node of that name, or -1.
-int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::string& name) {
+int find_node(const GraphDraft& graph, const PlanNode& reader, const std::string& name) {
   const auto find = [&](const std::string& wanted) {
     const auto it = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                 [&](const NodeDraft& d) { return d.spec.name == wanted; });
+                                 [&](const PlanNode& d) { return d.name == wanted; });
     return it == graph.nodes.end() ? -1 : static_cast<int>(it - graph.nodes.begin());
   };
   const int found = find(name);
   if (found < 0) return -1;
   // Outside its chain, the chain's name refers to its last node.
-  const std::size_t written = graph.node(found).written;
-  const bool is_chain = written != reader.written && name == graph.spec.nodes[written].name;
-  return is_chain ? find(graph.outlets[written]) : found;
+  const std::string& written = graph.node(found).written;
+  return written != reader.written && name == written ? find(graph.outlets.at(written)) : found;
 }
 
 // Names the nodes that `from` means or could mean.
@@ -97,7 +95,7 @@ std::string others_than(const std::string& reader, const std::string& from,
 }
 
 // Finds "route.long" if "route" has the output "long"; node -1 if there is none.
-PlanInput find_output(const GraphDraft& graph, const NodeDraft& reader, const std::string& text) {
+PlanInput find_output(const GraphDraft& graph, const PlanNode& reader, const std::string& text) {
   const std::size_t dot = text.rfind('.');
   if (dot == text.npos) return {};
   const int node = find_node(graph, reader, text.substr(0, dot));
@@ -113,28 +111,21 @@ PlanInput find_output(const GraphDraft& graph, const NodeDraft& reader, const st
 std::vector<int> GraphDraft::readers_of(int node) const {
   std::vector<int> out;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (std::any_of(nodes[i].from.begin(), nodes[i].from.end(),
+    if (std::any_of(nodes[i].inputs.begin(), nodes[i].inputs.end(),
                     [node](const PlanInput& in) { return in.node == node; }))
       out.push_back(static_cast<int>(i));
   return out;
 }
 
-const std::string& GraphDraft::stage_of(const NodeDraft& d) const {
-  const NodeSpec& as_written = spec.nodes[d.written];
-  const Value* stage = d.spec.name == as_written.name ? as_written.options.find("stage") : nullptr;
-  return stage != nullptr && stage->is_scalar() ? stage->text() : d.info->name;
-}
-
-const std::string& GraphDraft::stage_of(const PlanNode& node) const {
-  const auto draft = std::find_if(nodes.begin(), nodes.end(),
-                                  [&](const NodeDraft& d) { return d.spec.name == node.name; });
-  return draft == nodes.end() ? node.info->name : stage_of(*draft);
+const NodeSpec& GraphDraft::written(const PlanNode& node) const {
+  return *std::find_if(spec.nodes.begin(), spec.nodes.end(),
+                       [&](const NodeSpec& n) { return n.name == node.written; });
 }
 
 PortType GraphDraft::port_of(PlanInput from) const {
-  const NodeDraft* at = &node(from.node);
-  while (at->info != nullptr && !at->info->ports.empty() && !at->from.empty()) {
-    from = at->from.front();
+  const PlanNode* at = &node(from.node);
+  while (at->info != nullptr && !at->info->ports.empty() && !at->inputs.empty()) {
+    from = at->inputs.front();
     at = &node(from.node);
   }
   if (at->info == nullptr) return {};
@@ -144,19 +135,8 @@ PortType GraphDraft::port_of(PlanInput from) const {
              : traits.outs[static_cast<std::size_t>(from.output)];
 }
 
-const NodeSpec& GraphDraft::spec_of(const PlanNode& node) const {
-  return std::find_if(nodes.begin(), nodes.end(),
-                      [&](const NodeDraft& d) { return d.spec.name == node.name; })
-      ->spec;
-}
-
-Mark mark_of(const NodeSpec& spec, const std::string& key) {
-  if (const Value* v = key.empty() ? nullptr : spec.options.find(key)) return v->mark();
-  return spec.mark;
-}
-
-void read_node(GraphDraft& graph, NodeDraft& node) {
-  const NodeSpec& spec = node.spec;
+void read_node(GraphDraft& graph, PlanNode& node) {
+  const NodeSpec& spec = node;
   Schema common;
   node.common.describe(common);
   const std::vector<std::string> common_names = common.names();
@@ -166,8 +146,8 @@ void read_node(GraphDraft& graph, NodeDraft& node) {
     if (e.key != "stage" || !e.value.is_missing())  // no_stage() reports it
       (contains(common_names, e.key) ? shared : own).entries().push_back(e);
   common.read(shared, spec.name + ".", graph.problems);
-  for (const NodeDraft* other = graph.nodes.data(); other != &node; ++other)
-    if (other->spec.name == spec.name)
+  for (const PlanNode* other = graph.nodes.data(); other != &node; ++other)
+    if (other->name == spec.name)
       graph.error(spec.mark, fmt::format("{}: there are two nodes of this name", spec.name));
   if (node.common.stage.empty()) {
     no_stage(graph, spec, own, common);
@@ -180,14 +160,15 @@ void read_node(GraphDraft& graph, NodeDraft& node) {
                                    "those of a plug-in"
                                  : near));
   } else {
+    if (node.stage_name.empty()) node.stage_name = node.info->name;
     node.config = node.info->configure();
     if (node.info->outputs) node.outputs = node.info->outputs(spec);
     read_stage_options(graph, node, own, common);
   }
 }
 
-void connect(GraphDraft& graph, NodeDraft& node) {
-  const NodeSpec& spec = node.spec;
+void connect(GraphDraft& graph, PlanNode& node) {
+  const NodeSpec& spec = node;
   for (const std::string& from : node.common.from) {
     PlanInput in{find_node(graph, node, from)};
     if (in.node < 0) in = find_output(graph, node, from);
@@ -205,21 +186,21 @@ void connect(GraphDraft& graph, NodeDraft& node) {
               spec.name, excerpt(from), before_dot, graph.node(named).common.stage, before_dot));
     } else if (in.node < 0) {
       std::vector<std::string> names;
-      for (const NodeDraft& other : graph.nodes) {
-        if (other.outputs.empty()) names.push_back(other.spec.name);
-        for (const std::string& o : other.outputs) names.push_back(other.spec.name + "." + o);
+      for (const PlanNode& other : graph.nodes) {
+        if (other.outputs.empty()) names.push_back(other.name);
+        for (const std::string& o : other.outputs) names.push_back(other.name + "." + o);
       }
       graph.error(mark_of(spec, "from"),
                   fmt::format("{}.from: there is no {} '{}'{}", spec.name,
                               from.find('.') == from.npos ? "node" : "node or output",
-                              excerpt(from), others_than(node.spec.name, from, names)));
-    } else if (const NodeDraft& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
+                              excerpt(from), others_than(node.name, from, names)));
+    } else if (const PlanNode& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
       graph.error(
           mark_of(spec, "from"),
           fmt::format("{}.from: the outputs of {} ({}) have names; write one: {}.{}", spec.name,
                       from, up.common.stage, from, fmt::join(up.outputs, ", " + from + ".")));
     } else {
-      node.from.push_back(in);
+      node.inputs.push_back(in);
     }
   }
 }

@@ -25,8 +25,8 @@ std::string asking_option(const StageInfo& info, const NodeSpec& spec, const std
 }
 
 // Returns the option that causes the insertion, "files.feed: preload", or the node's name.
-std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
-  if (inserted.asked_by.empty()) return inserted.spec.name + ":";
+std::string asking(const NodeSpec& source, const PlanNode& inserted) {
+  if (inserted.asked_by.empty()) return inserted.name + ":";
   const Value* value = source.options.find(inserted.asked_by);
   return fmt::format(
       "{}.{}:{}", source.name, inserted.asked_by,
@@ -35,19 +35,19 @@ std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
 
 // Reports branches and missing sources before an inserted node: all of the graph's data must pass
 // it.
-void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
-  const NodeSpec& source = graph.spec.nodes[inserted.written];
+void check_no_branch(GraphDraft& graph, const PlanNode& inserted, int last) {
+  const NodeSpec& source = graph.written(inserted);
   std::set<int> before{last};
   for (std::vector<int> left{last}; !left.empty();) {
-    const NodeDraft& up = graph.node(left.back());
+    const PlanNode& up = graph.node(left.back());
     if (graph.readers_of(left.back()).size() > 1)
       graph.error(mark_of(source, inserted.asked_by),
                   fmt::format("{} needs one way for all that comes to {}, but several nodes take "
                               "from {}; let them take from {}",
-                              asking(source, inserted), graph.node(last).spec.name, up.spec.name,
-                              graph.node(last).spec.name));
+                              asking(source, inserted), graph.node(last).name, up.name,
+                              graph.node(last).name));
     left.pop_back();
-    for (const PlanInput& in : up.from)
+    for (const PlanInput& in : up.inputs)
       if (before.insert(in.node).second) left.push_back(in.node);
   }
   for (const int other : sources_of(graph))
@@ -55,8 +55,8 @@ void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
       graph.error(mark_of(source, inserted.asked_by),
                   fmt::format("{} is for what all sources give, but what {} gives does not come to "
                               "{}; let one node take all of them: from: {}",
-                              asking(source, inserted), graph.node(other).spec.name,
-                              graph.node(last).spec.name, all_sources(graph)));
+                              asking(source, inserted), graph.node(other).name,
+                              graph.node(last).name, all_sources(graph)));
 }
 
 }  // namespace
@@ -67,26 +67,31 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
       stage != nullptr && stage->is_scalar() ? graph.registry.find(stage->text()) : nullptr;
   std::vector<NodeSpec> chain{spec};
   if (info != nullptr && info->expand) chain = info->expand(spec);
-  graph.outlets.push_back(chain.back().name);
-  const std::size_t written = graph.outlets.size() - 1;
-  for (NodeSpec& n : chain) graph.nodes.push_back({.spec = std::move(n), .written = written});
-  if (info == nullptr || !info->insert) return;
+  graph.outlets.emplace(spec.name, chain.back().name);
+  const bool is_first = std::none_of(
+      graph.nodes.begin(), graph.nodes.end(),
+      [info](const PlanNode& n) { return info != nullptr && n.stage_name == info->name; });
+  const auto add = [&](NodeSpec&& node) -> PlanNode& {
+    PlanNode& n = graph.nodes.emplace_back();
+    static_cast<NodeSpec&>(n) = std::move(node);
+    n.written = spec.name;
+    if (n.name == spec.name && stage != nullptr && stage->is_scalar()) n.stage_name = stage->text();
+    return n;
+  };
+  for (NodeSpec& n : chain) add(std::move(n));
   // Inserted once for all sources: the options that cause the insertion are equal in them.
-  for (std::size_t i = 0; i < written; ++i)
-    if (const Value* other = graph.spec.nodes[i].options.find("stage");
-        other != nullptr && other->is_scalar() && other->text() == info->name)
-      return;
-  for (const Insertion& inserted : info->insert(spec))
-    graph.nodes.push_back({.spec = inserted.node,
-                           .written = written,
-                           .behind = inserted.port,
-                           .asked_by = asking_option(*info, spec, inserted.node.name)});
+  if (info == nullptr || !info->insert || !is_first) return;
+  for (Insertion& inserted : info->insert(spec)) {
+    PlanNode& n = add(std::move(inserted.node));
+    n.behind = inserted.port;
+    n.asked_by = asking_option(*info, spec, n.name);
+  }
 }
 
 // Inserts it after the only node that yields its port to nodes of other ports.
 void insert_node(GraphDraft& graph, int index) {
-  NodeDraft& d = graph.nodes[static_cast<std::size_t>(index)];
-  const NodeSpec& source = graph.spec.nodes[d.written];
+  PlanNode& d = graph.nodes[static_cast<std::size_t>(index)];
+  const NodeSpec& source = graph.written(d);
   const auto gives = [&](int i) {
     const StageInfo* info = graph.node(i).info;
     return info != nullptr && info->traits.out == *d.behind;
@@ -97,7 +102,7 @@ void insert_node(GraphDraft& graph, int index) {
     const std::vector<int> readers = graph.readers_of(i);
     if (!gives(i) || std::all_of(readers.begin(), readers.end(), gives)) continue;
     ends.push_back(i);
-    names.push_back(graph.node(i).spec.name);
+    names.push_back(graph.node(i).name);
   }
   if (ends.empty())
     return graph.error(
@@ -115,9 +120,9 @@ void insert_node(GraphDraft& graph, int index) {
                         ? fmt::format("take all sources by one node: from: {}", all_sources(graph))
                         : std::string("let one of them take from the other, or remove one")));
   const std::vector<int> readers = graph.readers_of(ends.front());
-  d.from = {{ends.front()}};
+  d.inputs = {{ends.front()}};
   for (const int reader : readers)
-    for (PlanInput& in : graph.nodes[static_cast<std::size_t>(reader)].from)
+    for (PlanInput& in : graph.nodes[static_cast<std::size_t>(reader)].inputs)
       if (in.node == ends.front()) in.node = index;
   check_no_branch(graph, d, ends.front());
 }

@@ -54,7 +54,7 @@ struct Fix {
 
 // Looks at the node that `d` names, and at nearer ones whose output nobody takes, which `d` may
 // have skipped.
-Fix fix_of(const GraphDraft& graph, const NodeDraft& d, int named) {
+Fix fix_of(const GraphDraft& graph, const PlanNode& d, int named) {
   Fix out;
   const auto look = [&](int i) {
     const PortType given = graph.port_of(i);
@@ -68,7 +68,7 @@ Fix fix_of(const GraphDraft& graph, const NodeDraft& d, int named) {
   };
   look(named);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    const NodeDraft& other = graph.node(i);
+    const PlanNode& other = graph.node(i);
     if (&other == &d || other.info == nullptr || !other.outputs.empty() || other.behind ||
         other.info->traits.kind == StageKind::sink || !graph.readers_of(i).empty())
       continue;
@@ -82,7 +82,7 @@ Fix fix_of(const GraphDraft& graph, const NodeDraft& d, int named) {
 // Returns a node that `d` can take from instead of `named`, for a stage that takes several types:
 // one before `named`, the nearest first, else any; -1 for none. A sink gets the type that its stage
 // lists first.
-int other_giver(const GraphDraft& graph, const NodeDraft& d, int named) {
+int other_giver(const GraphDraft& graph, const PlanNode& d, int named) {
   std::vector<int> candidates = nodes_before(graph, named);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const std::vector<int> before = nodes_before(graph, i);
@@ -93,7 +93,7 @@ int other_giver(const GraphDraft& graph, const NodeDraft& d, int named) {
   int best = -1;
   std::size_t least = d.info->ports.size();
   for (const int i : candidates) {
-    const NodeDraft& other = graph.node(i);
+    const PlanNode& other = graph.node(i);
     if (other.info == nullptr || !other.outputs.empty() || other.behind ||
         other.info->traits.kind == StageKind::sink)
       continue;
@@ -108,7 +108,7 @@ int other_giver(const GraphDraft& graph, const NodeDraft& d, int named) {
 }
 
 // "; write from: resample, since resample (resample) gives waveforms, and from: way in segment".
-std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) {
+std::string other_place(const GraphDraft& graph, const PlanNode& d, int named) {
   const int giver = other_giver(graph, d, named);
   if (giver < 0) return {};
   std::string out = fmt::format("; write from: {}, since {} gives {}", written_name(graph, giver),
@@ -117,13 +117,13 @@ std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) 
   const std::vector<int> before = nodes_before(graph, named);
   for (const int reader : graph.readers_of(giver))
     if (reader == named || std::find(before.begin(), before.end(), reader) != before.end())
-      return out + fmt::format(", and from: {} in {}", d.spec.name, written_name(graph, reader));
+      return out + fmt::format(", and from: {} in {}", d.name, written_name(graph, reader));
   return out;
 }
 
 // "; write takes: rows", where an option of the stage has the type as a choice.
-std::string other_input(const GraphDraft& graph, const NodeDraft& d, const PortType& given) {
-  const StageInfo* stage = graph.registry.find(graph.stage_of(d));
+std::string other_input(const GraphDraft& graph, const PlanNode& d, const PortType& given) {
+  const StageInfo* stage = graph.registry.find(d.stage_name);
   if (stage == nullptr) return {};
   const auto config = stage->configure();
   for (const Field& f : config->schema().fields())
@@ -134,46 +134,45 @@ std::string other_input(const GraphDraft& graph, const NodeDraft& d, const PortT
 
 // Advises to remove a node that makes what `named` yields already: "; remove decode, since files
 // (synthetic) gives waveforms already, and write from: files in resample".
-std::string needlessness(const GraphDraft& graph, const NodeDraft& d, int named) {
+std::string needlessness(const GraphDraft& graph, const PlanNode& d, int named) {
   const PortType given = graph.port_of(named);
   if (d.info->runs_code) return other_input(graph, d, given);
   if (!d.info->ports.empty() || !(d.info->traits.out == given)) return {};
-  std::string out = fmt::format("; remove {}, since {} gives {} already", d.spec.name,
+  std::string out = fmt::format("; remove {}, since {} gives {} already", d.name,
                                 written_text(graph, named), plural(given.name));
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (&graph.node(i) == &d)
       for (const int reader : graph.readers_of(i))
         out += fmt::format(", and write from: {} in {}", written_name(graph, named),
-                           graph.node(reader).spec.name);
+                           graph.node(reader).name);
   return out;
 }
 
 }  // namespace
 
-bool is_misled(const GraphDraft& graph, const NodeDraft& d) {
-  if (d.info == nullptr || d.from.size() != 1) return false;
-  const NodeDraft& up = graph.node(d.from.front().node);
+bool is_misled(const GraphDraft& graph, const PlanNode& d) {
+  if (d.info == nullptr || d.inputs.size() != 1) return false;
+  const PlanNode& up = graph.node(d.inputs.front().node);
   return up.info != nullptr && up.info->traits.kind != StageKind::sink &&
-         !fits(*d.info, graph.port_of(d.from.front()));
+         !fits(*d.info, graph.port_of(d.inputs.front()));
 }
 
 std::string written_name(const GraphDraft& graph, int node) {
-  const NodeDraft& d = graph.node(node);
-  return d.spec.name == graph.outlets[d.written] ? graph.spec.nodes[d.written].name : d.spec.name;
+  const PlanNode& d = graph.node(node);
+  return d.name == graph.outlets.at(d.written) ? d.written : d.name;
 }
 
 std::string written_text(const GraphDraft& graph, int node) {
-  const NodeDraft& d = graph.node(node);
+  const PlanNode& d = graph.node(node);
   const std::string name = written_name(graph, node);
-  const Value* stage =
-      name == d.spec.name ? nullptr : graph.spec.nodes[d.written].options.find("stage");
-  return fmt::format("'{}' ({})", name, stage != nullptr ? stage->text() : graph.stage_of(d));
+  const Value* stage = name == d.name ? nullptr : graph.written(d).options.find("stage");
+  return fmt::format("'{}' ({})", name, stage != nullptr ? stage->text() : d.stage_name);
 }
 
 std::vector<int> nodes_before(const GraphDraft& graph, int node) {
   std::vector<int> out;
   for (std::size_t done = 0; true; ++done) {
-    for (const PlanInput& in : graph.node(node).from)
+    for (const PlanInput& in : graph.node(node).inputs)
       if (std::find(out.begin(), out.end(), in.node) == out.end()) out.push_back(in.node);
     if (done == out.size()) return out;
     node = out[done];
@@ -186,32 +185,32 @@ bool fits(const StageInfo& stage, const PortType& port, std::size_t input) {
                        : std::find(known.begin(), known.end(), port) != known.end();
 }
 
-std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named) {
+std::string input_advice(const GraphDraft& graph, const PlanNode& d, int named) {
   const Fix by = fix_of(graph, d, named);
   if (by.node < 0)
     return d.info->ports.empty() ? needlessness(graph, d, named) : other_place(graph, d, named);
   if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
-  const NodeDraft& left = graph.node(by.node);
+  const PlanNode& left = graph.node(by.node);
   const bool are_put_in = std::all_of(by.stages.begin(), by.stages.end(), [&](const auto& stage) {
     return is_put_in(graph.registry, stage);
   });
   if (by.stages.empty())
     return fmt::format(
-        "; write from: {0}, since '{0}' ({1}) gives them and no node takes those yet",
-        left.spec.name, left.info->name);
+        "; write from: {0}, since '{0}' ({1}) gives them and no node takes those yet", left.name,
+        left.info->name);
   if (are_put_in)
-    return fmt::format("; write from: {0}, since no node takes what '{0}' ({1}) gives",
-                       left.spec.name, left.info->name);
-  return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}",
-                     left.spec.name, left.info->name, list_text(by.stages), d.spec.name);
+    return fmt::format("; write from: {0}, since no node takes what '{0}' ({1}) gives", left.name,
+                       left.info->name);
+  return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}", left.name,
+                     left.info->name, list_text(by.stages), d.name);
 }
 
 std::set<int> left_by_mistake(const GraphDraft& graph) {
   std::set<int> out;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    const NodeDraft& d = graph.node(i);
+    const PlanNode& d = graph.node(i);
     if (!is_misled(graph, d)) continue;
-    out.insert(fix_of(graph, d, d.from.front().node).node);
+    out.insert(fix_of(graph, d, d.inputs.front().node).node);
     if (!d.info->ports.empty()) out.insert(i);  // its output type is as wrong as its input type
   }
   return out;

@@ -20,7 +20,7 @@ std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& i
   std::map<int, std::set<int>> out{{in.node, {in.output}}};
   for (const int before : nodes_before(graph, in.node))
     for (const int reader : graph.readers_of(before))
-      for (const PlanInput& by : graph.node(reader).from)
+      for (const PlanInput& by : graph.node(reader).inputs)
         if (by.node == before && out.contains(reader)) out[before].insert(by.output);
   for (const int source : sources_of(graph))
     if (out.contains(source)) out[kAllSources].insert(source);
@@ -44,35 +44,34 @@ bool are_apart(const GraphDraft& graph, const PlanInput& a, const PlanInput& b) 
 
 }  // namespace
 
-void check_join(GraphDraft& graph, const NodeDraft& d) {
-  for (std::size_t a = 0; a < d.from.size(); ++a)
-    for (std::size_t b = a + 1; b < d.from.size(); ++b)
-      if (!are_apart(graph, d.from[a], d.from[b]))
+void check_join(GraphDraft& graph, const PlanNode& d) {
+  for (std::size_t a = 0; a < d.inputs.size(); ++a)
+    for (std::size_t b = a + 1; b < d.inputs.size(); ++b)
+      if (!are_apart(graph, d.inputs[a], d.inputs[b]))
         return graph.error(
-            mark_of(d.spec, "from"),
+            mark_of(d, "from"),
             fmt::format(
                 "{}.from: {} joins the outputs of a route or several sources, but every file "
                 "comes by both {} and {}; take one of them, or put a route before them",
-                d.spec.name, d.info->name, d.common.from[a], d.common.from[b]));
+                d.name, d.info->name, d.common.from[a], d.common.from[b]));
 }
 
 std::optional<std::pair<std::string, std::string>> never_together(const GraphDraft& graph,
-                                                                  const NodeDraft& d) {
-  if (d.info == nullptr || !d.info->traits.pairs || d.from.size() != d.common.from.size())
+                                                                  const PlanNode& d) {
+  if (d.info == nullptr || !d.info->traits.pairs || d.inputs.size() != d.common.from.size())
     return {};
-  for (std::size_t a = 0; a < d.from.size(); ++a)
-    for (std::size_t b = a + 1; b < d.from.size(); ++b)
-      if (are_apart(graph, d.from[a], d.from[b])) return {{d.common.from[a], d.common.from[b]}};
+  for (std::size_t a = 0; a < d.inputs.size(); ++a)
+    for (std::size_t b = a + 1; b < d.inputs.size(); ++b)
+      if (are_apart(graph, d.inputs[a], d.inputs[b])) return {{d.common.from[a], d.common.from[b]}};
   return {};
 }
 
-void check_pairs(GraphDraft& graph, const NodeDraft& d) {
+void check_pairs(GraphDraft& graph, const PlanNode& d) {
   const auto error = [&](const std::string& text) {
-    graph.error(mark_of(d.spec, "from"),
-                fmt::format("{}.from: {} {}", d.spec.name, d.info->name, text));
+    graph.error(mark_of(d, "from"), fmt::format("{}.from: {} {}", d.name, d.info->name, text));
   };
-  if (d.from.size() < 2 && d.info->traits.kind == StageKind::sink) return;
-  if (d.from.size() < 2)
+  if (d.inputs.size() < 2 && d.info->traits.kind == StageKind::sink) return;
+  if (d.inputs.size() < 2)
     return error(
         fmt::format("takes the outputs of several nodes, but {} is one node; name all of them: "
                     "from: [{}, ...]",
@@ -83,23 +82,23 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
                     "never by both; merge joins the outputs of a route or several sources",
                     apart->first, apart->second));
   std::map<int, std::size_t> common;  // nodes before it, and how many inputs pass each
-  for (std::size_t a = 0; a < d.from.size(); ++a) {
-    for (std::size_t b = a + 1; b < d.from.size(); ++b) {
-      if (d.from[a].node == d.from[b].node && d.from[a].output == d.from[b].output)
+  for (std::size_t a = 0; a < d.inputs.size(); ++a) {
+    for (std::size_t b = a + 1; b < d.inputs.size(); ++b) {
+      if (d.inputs[a].node == d.inputs[b].node && d.inputs[a].output == d.inputs[b].output)
         return error(fmt::format("names {} twice; name two different nodes", d.common.from[a]));
     }
-    for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
+    for (const auto& [node, outputs] : ways_of(graph, d.inputs[a])) ++common[node];
   }
   common.erase(kAllSources);
   for (const auto& [node, inputs] : common) {
-    const NodeDraft& up = graph.node(node);
-    if (inputs < d.from.size() && up.info != nullptr &&
+    const PlanNode& up = graph.node(node);
+    if (inputs < d.inputs.size() && up.info != nullptr &&
         (up.info->traits.expands || up.info->traits.cuts))
       return error(
           fmt::format("takes the same blocks by all of its inputs, but only some of its inputs "
                       "come by {} ({}), "
                       "which cuts files into blocks; let all of them come by the same {}",
-                      up.spec.name, up.info->name, up.info->name));
+                      up.name, up.info->name, up.info->name));
   }
 }
 

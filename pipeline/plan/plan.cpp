@@ -92,72 +92,21 @@ void NodeOptions::describe(Schema& s) {
           "run; more end the run; not set: no limit");
 }
 
+Mark mark_of(const NodeSpec& node, const std::string& key) {
+  if (const Value* v = key.empty() ? nullptr : node.options.find(key)) return v->mark();
+  return node.mark;
+}
+
 void Plan::allow_failures() {
   max_failures = {};
   for (PlanNode& n : nodes) n.max_failures = {};
 }
-
-namespace {
-
-// Adds up the outputs of the nodes from `first` on; `bounds` has those of the nodes before. Parts
-// are counted separately.
-std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
-                          const SourceInfo& source, std::vector<std::size_t>& bounds) {
-  std::size_t total = 0;
-  for (std::size_t i = first; i < plan.nodes.size(); ++i) {
-    const PlanNode& n = plan.nodes[i];
-    bounds[i] = kNoBound;
-    if (n.info->traits.kind == StageKind::sink || n.takes_parts != of_parts) continue;
-    const std::size_t in = n.inputs.empty() ? source.bytes : bytes_in(n, bounds);
-    bounds[i] = n.stage->output_bound(source, in);
-    if (n.info->traits.cuts)
-      total += n.resources.keeps_of_stream;
-    else if (!n.inputs.empty() && !n.resources.passes_on)
-      total += bounds[i];
-  }
-  return total;
-}
-
-// Reused because it is needed for every file.
-std::vector<std::size_t>& work_space(const Plan& plan) {
-  thread_local std::vector<std::size_t> bounds;
-  bounds.resize(plan.nodes.size());
-  return bounds;
-}
-
-}  // namespace
 
 std::string name_of(const Plan& plan, const PlanInput& input) {
   const PlanNode& up = plan.nodes[static_cast<std::size_t>(input.node)];
   if (input.output < 0) return up.written;
   const std::string& output = up.outputs[static_cast<std::size_t>(input.output)];
   return up.inputs.empty() ? output : up.written + "." + output;
-}
-
-std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds) {
-  std::size_t out = 0;
-  for (const PlanInput& from : node.inputs) {
-    const std::size_t bytes = bounds[static_cast<std::size_t>(from.node)];
-    out = node.info->traits.pairs ? out + bytes : std::max(out, bytes);
-  }
-  return out;
-}
-
-std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
-                           std::vector<std::size_t>* bounds) {
-  std::vector<std::size_t>& found = work_space(plan);
-  const std::size_t cost = sum_of_bounds(plan, 0, false, source, found);
-  if (bounds == nullptr) return cost;
-  *bounds = found;
-  // A payload may hold only some bytes of a file, while the report counts all of them.
-  for (std::size_t& bound : *bounds) bound = std::max(bound, source.bytes);
-  return cost;
-}
-
-std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes) {
-  std::vector<std::size_t>& bounds = work_space(plan);
-  bounds[node] = bytes;
-  return bytes + sum_of_bounds(plan, node + 1, true, {"", bytes}, bounds);
 }
 
 }  // namespace melflow

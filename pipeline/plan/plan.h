@@ -61,6 +61,9 @@ struct GraphSpec {
   int workers = 0;  ///< number of workers; 0: the number of cores that this process may use
 };
 
+/// Returns the position of a node's option or, if it was not written, that of the node.
+Mark mark_of(const NodeSpec& node, const std::string& key);
+
 /// The number of stages in a row that may yield several blocks or items for one. Each has some bits
 /// of Origin::block, and a share of the memory kept for the oldest item.
 inline constexpr int kMostExpanding = 3;
@@ -71,21 +74,27 @@ struct PlanInput {
   int output = -1;  ///< which of that node's named outputs; -1 if it has none
 };
 
-struct PlanNode {
-  std::string name;
-  std::string written;  ///< name of the written node that it stems from
-  Mark mark;
-  bool is_inserted = false;  ///< inserted by the source between written nodes (StageInfo::insert)
-  const StageInfo* info = nullptr;
-  Value options;  ///< as written, or made for an expanded node, with their positions
+/// A node, from the written one to the one that runs: the members further down are known later.
+struct PlanNode : NodeSpec {        // options: as written, or made for an expanded node
+  std::string written;              ///< name of the written node that it stems from
+  std::string stage_name;           ///< the stage as written, which may stand for another one
+  const StageInfo* info = nullptr;  ///< null: there is no such stage
   std::unique_ptr<StageConfig> config;
+  NodeOptions common;
+  std::vector<std::string> outputs;  ///< names; empty if its output has no name
+  /// For a node that the source inserts between written ones (StageInfo::insert): the port before
+  /// it, and the option that asked for it.
+  std::optional<PortType> behind;
+  std::string asked_by;
+  std::vector<PlanInput> inputs;  ///< none for the source
+  PortType port;                  ///< the type of its inputs
+
+  // ---- in a plan
+  bool is_inserted = false;
   std::unique_ptr<Stage> stage;
   StageFaces faces;                  ///< of the stage
   StageResources resources;          ///< of the stage
-  std::vector<PlanInput> inputs;     ///< none for the source
   std::vector<int> to;               ///< indices of the nodes that take its output
-  std::vector<std::string> outputs;  ///< names; empty if its output has no name
-  PortType port;                     ///< the type of its inputs
   bool fails_branch = false;         ///< an error costs an item only the sinks downstream
   bool takes_parts = false;          ///< downstream of a node that cuts items into parts
   bool is_behind_expanding = false;  ///< downstream of a node that yields several blocks for one
@@ -122,12 +131,15 @@ struct Plan {
   /// more for each stage in a row that yields several blocks, and the bytes for its parts.
   std::size_t least_memory = 0;
   RunSettings settings;
-  RunServices services;  ///< more may be added until the run begins
+  RunServices services;             ///< more may be added until the run begins
+  Problems problems;                ///< none in a plan that can run
+  std::vector<Problem> notes = {};  ///< warnings that outputs do not store
   std::vector<Problem> warnings;
   /// The number of warnings, at the end of `warnings`, that concern this machine or only speed:
   /// they are shown but not stored in outputs.
   std::size_t machine_warnings = 0;
 
+  void error(Mark mark, std::string message) { problems.add(std::move(mark), std::move(message)); }
   /// Removes all limits on the number of failed files.
   void allow_failures();
 };
@@ -139,18 +151,4 @@ inline const PlanNode& first_source(const Plan& plan) {
 /// The name of an input as written in a configuration: NODE, NODE.OUTPUT or the name of one of
 /// several sources.
 std::string name_of(const Plan& plan, const PlanInput& input);
-/// The most bytes that reach a node for one block, given the largest outputs of the nodes in
-/// `bounds`; the sum over all inputs for a stage that pairs.
-std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds);
-/// The bound of a stage's output if it consists of parts, whose size is unknown before the cut.
-inline constexpr std::size_t kNoBound = ~std::size_t{0};
-/// The most bytes of the budget that one block of this source item can need, up to the stage that
-/// cuts it into parts, if any. Fills `bounds`, unless null, with the most that each node may yield
-/// of it, or kNoBound.
-std::size_t admission_cost(const Plan& plan, const SourceInfo& source,
-                           std::vector<std::size_t>* bounds = nullptr);
-/// The most bytes of the budget that a piece of a part can need if `node` cuts it with `bytes`
-/// bytes.
-std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes);
-
 }  // namespace melflow

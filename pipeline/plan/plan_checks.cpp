@@ -8,85 +8,88 @@
 #include <utility>
 
 #include "pipeline/base/sentences.h"
-#include "pipeline/plan/several_sources.h"
 #include "pipeline/stage/paired_inputs.h"
 
 namespace melflow {
 namespace {
 
-// Stands for a file of unknown length when the needs of a block are added up: 64 TiB, so that sums
-// and products with it do not overflow.
-constexpr std::size_t kLargestFile = std::size_t{1} << 46;
+// Merges `more`, the requirements of the node `to`, into those of the branches after `node`.
+// Reports contradictions.
+void merge_required(Plan& plan, const PlanNode& node, int to, const Requirements& more,
+                    Requirements& below) {
+  for (const Requirements::Conflict& c : below.merge(more))
+    check_of(plan, node)
+        .error("",
+               fmt::format("the branches after it want different values of {}: {} (from '{}' "
+                           "on) and {}; each needs a stage of its own that makes it so",
+                           c.name, c.other, plan.nodes[static_cast<std::size_t>(to)].name, c.mine));
+}
 
-// Bits of Origin::block for the blocks that one of several stages in a row cuts from one block;
-// none ever cuts that many.
-constexpr std::size_t kBlockBits = 20;
-static_assert(kBlockBits * kMostExpanding <= 60);
+// Calls require() and plan() of the sources, if there are several, and of the node that unites
+// them. `required`: the requirements of all nodes but the first. Returns the first node's
+// properties.
+Properties plan_sources(Plan& plan, const std::vector<Requirements>& required) {
+  PlanNode& united = plan.nodes.front();
+  Requirements of_all;
+  for (std::size_t k = 0; k < plan.sources.size(); ++k) {
+    PlanNode& source = plan.sources[k];
+    Requirements below;
+    for (const int to : united.to) {
+      const std::vector<PlanInput>& inputs = plan.nodes[static_cast<std::size_t>(to)].inputs;
+      const Requirements& more = required[static_cast<std::size_t>(to)];
+      if (std::any_of(inputs.begin(), inputs.end(), [k](const PlanInput& in) {
+            return in.node == 0 && in.output == static_cast<int>(k);
+          }))
+        merge_required(plan, source, to, more, below);
+    }
+    static_cast<void>(source.stage->require(below));
+    PlanCheck check = check_of(plan, source);
+    static_cast<void>(source.stage->plan({}, below, check));
+    // Branches of different sources may have different requirements.
+    static_cast<void>(of_all.merge(below));
+  }
+  PlanCheck check = check_of(plan, plan.sources.front());
+  return united.stage->plan({}, united.stage->require(of_all), check);
+}
 
 // Returns the requirements of each node, except for a node that unites several sources.
-std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
+std::vector<Requirements> requirements_of(Plan& plan) {
   std::vector<Requirements> all(plan.nodes.size());
   for (std::size_t i = plan.nodes.size(); i-- > (plan.sources.empty() ? 0U : 1U);) {
     const PlanNode& n = plan.nodes[i];
     Requirements below;
-    for (int to : n.to)
-      merge_required(graph, plan, n, to, all[static_cast<std::size_t>(to)], below);
+    for (int to : n.to) merge_required(plan, n, to, all[static_cast<std::size_t>(to)], below);
     all[i] = n.stage->require(below);
   }
   return all;
 }
 
-// Returns the largest output of each node, in the order of the nodes.
-std::vector<std::size_t> largest_blocks(const Plan& plan) {
-  std::vector<std::size_t> bound(plan.nodes.size());
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const PlanNode& n = plan.nodes[i];
-    const std::size_t in = n.inputs.empty() ? kLargestFile : bytes_in(n, bound);
-    bound[i] = n.stage->output_bound({"", kLargestFile}, in);
-  }
-  return bound;
-}
-
-void report_unbounded(GraphDraft& graph, const Plan& plan) {
-  const std::vector<std::size_t> bound = largest_blocks(plan);
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const PlanNode& n = plan.nodes[i];
-    if (n.inputs.empty() || bound[i] < kLargestFile) continue;
-    return graph.error(
-        graph.spec.memory_mark,
-        fmt::format("memory.host: no amount is enough, since the output of {} ({}) grows with the "
-                    "file; put a stage that limits the size of a block before the stages after it",
-                    n.name, graph.stage_of(n)));
-  }
-}
-
-// Lists the options that limit stages' outputs, that of the largest first: " (segment.length,
-// decode.block)".
-std::string size_options(const Plan& plan) {
-  const std::vector<std::size_t> bound = largest_blocks(plan);
-  std::vector<std::pair<std::size_t, std::string>> options;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const PlanNode& n = plan.nodes[i];
-    const std::string option = n.resources.size_option;
-    if (!option.empty() && !n.inputs.empty() && !n.to.empty())
-      options.emplace_back(bound[i], n.name + "." + option);
-  }
-  std::stable_sort(options.begin(), options.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string out;
-  for (const auto& [bytes, option] : options) out += (out.empty() ? " (" : ", ") + option;
-  return out.empty() ? out : out + ")";
-}
-
 }  // namespace
 
-void check_stages(GraphDraft& graph, Plan& plan) {
-  const std::vector<Requirements> required = requirements_of(graph, plan);
+PlanCheck check_of(Plan& plan, const PlanNode& node) {
+  const auto text = [&node](const std::string& option, const std::string& message) {
+    std::string place = node.name;
+    if (!option.empty()) place.append(".").append(option);
+    return place.append(": ").append(message);
+  };
+  return {[&plan, &node, text](const std::string& option, const std::string& message) {
+            plan.error(mark_of(node, option), text(option, message));
+          },
+          [&plan, &node, text](const std::string& option, const std::string& message) {
+            plan.warnings.push_back({mark_of(node, option), text(option, message)});
+          },
+          [&plan, &node, text](const std::string& option, const std::string& message) {
+            plan.notes.push_back({mark_of(node, option), text(option, message)});
+          }};
+}
+
+void check_stages(Plan& plan) {
+  const std::vector<Requirements> required = requirements_of(plan);
   std::vector<Properties> properties(plan.nodes.size());
-  if (!plan.sources.empty()) properties[0] = plan_sources(graph, plan, required);
+  if (!plan.sources.empty()) properties[0] = plan_sources(plan, required);
   for (std::size_t i = plan.sources.empty() ? 0 : 1; i < plan.nodes.size(); ++i) {
     PlanNode& n = plan.nodes[i];
-    PlanCheck check = check_of(graph, plan, n);
+    PlanCheck check = check_of(plan, n);
     Requirements below;
     for (int to : n.to) (void)below.merge(required[static_cast<std::size_t>(to)]);
     Properties given;
@@ -110,7 +113,7 @@ struct Blocks {
   const PlanNode* mixed_by = nullptr;  // the node that may reorder them, if any
 };
 
-void check_order(GraphDraft& graph, const Plan& plan) {
+void check_order(Plan& plan) {
   std::vector<Blocks> given(plan.nodes.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
@@ -122,19 +125,18 @@ void check_order(GraphDraft& graph, const Plan& plan) {
       if (own.mixed_by == nullptr) own.mixed_by = up.mixed_by;
     }
     if (own.mixed_by != nullptr && traits.order == BlockOrder::needed)
-      graph.error(
-          mark_of(graph.spec_of(n), "from"),
-          fmt::format("{}.from: {} takes the blocks of a file in order, but {} ({}) before it lets "
-                      "them overtake each other; put {} before {}",
-                      n.name, graph.stage_of(n), own.mixed_by->name, graph.stage_of(*own.mixed_by),
-                      n.name, own.mixed_by->name));
+      check_of(plan, n).error(
+          "from", fmt::format("{} takes the blocks of a file in order, but {} ({}) before it lets "
+                              "them overtake each other; put {} before {}",
+                              n.stage_name, own.mixed_by->name, own.mixed_by->stage_name, n.name,
+                              own.mixed_by->name));
     if (own.are_several && own.mixed_by == nullptr && traits.order == BlockOrder::any)
       own.mixed_by = &n;
     own.are_several |= traits.expands || traits.cuts;
   }
 }
 
-void check_sub_items(GraphDraft& graph, const Plan& plan) {
+void check_sub_items(Plan& plan) {
   for (const PlanNode& n : plan.nodes) {
     if (!n.stage->gets_sub_items() || n.stage->traits().takes_sub_items) continue;
     const PlanNode* divider = &n;
@@ -145,25 +147,18 @@ void check_sub_items(GraphDraft& graph, const Plan& plan) {
           divider = &up;
           break;
         }
-    if (n.is_inserted) {
-      graph.error(
-          graph.spec_of(n).mark,
-          fmt::format("{}: {} takes whole recordings, but {} ({}) before it makes several items "
-                      "of each; remove the option of the source that puts it there",
-                      n.name, graph.stage_of(n), divider->name, graph.stage_of(*divider)));
-      continue;
-    }
-    graph.error(
-        mark_of(graph.spec_of(n), "from"),
-        fmt::format("{}.from: {} takes whole recordings, but {} ({}) before it makes several "
-                    "items of each; put {} before {}",
-                    n.name, graph.stage_of(n), divider->name, graph.stage_of(*divider), n.name,
-                    divider->name));
+    check_of(plan, n).error(
+        n.is_inserted ? "" : "from",
+        fmt::format(
+            "{} takes whole recordings, but {} ({}) before it makes several items of each; {}",
+            n.stage_name, divider->name, divider->stage_name,
+            n.is_inserted ? std::string("remove the option of the source that puts it there")
+                          : fmt::format("put {} before {}", n.name, divider->name)));
   }
 }
 
 // Two nodes that make the same file would overwrite it.
-void check_files(GraphDraft& graph, const Plan& plan) {
+void check_files(Plan& plan) {
   std::map<std::string, const PlanNode*> makers;
   for (const PlanNode& n : plan.nodes) {
     for (const std::string& path : n.resources.files_made) {
@@ -171,9 +166,9 @@ void check_files(GraphDraft& graph, const Plan& plan) {
       const auto [it, is_first] =
           makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
       if (is_first) continue;
-      graph.error(mark_of(graph.spec_of(n), "path"),
-                  fmt::format("{}: {} is also written by {} ({}); give it another path", n.name,
-                              path, it->second->name, graph.stage_of(*it->second)));
+      check_of(plan, n).error(
+          "path", fmt::format("{} is also written by {} ({}); give it another path", path,
+                              it->second->name, it->second->stage_name));
       break;
     }
   }
@@ -181,7 +176,7 @@ void check_files(GraphDraft& graph, const Plan& plan) {
 
 // Skips sinks, which write different files. Nodes that differ only in tuning options or in
 // on_failure may be intended.
-void check_repeated_work(const GraphDraft& graph, Plan& plan) {
+void check_repeated_work(Plan& plan) {
   std::map<std::string, const PlanNode*> workers;
   for (const PlanNode& n : plan.nodes) {
     if (n.inputs.empty() || n.to.empty() || n.is_inserted || n.written != n.name) continue;
@@ -190,113 +185,12 @@ void check_repeated_work(const GraphDraft& graph, Plan& plan) {
     const auto [it, is_first] =
         workers.try_emplace(work + to_json(n.config->schema().echo(false)), &n);
     if (is_first) continue;
-    const NodeSpec& spec = graph.spec_of(n);
     plan.warnings.push_back(
-        {spec.mark,
+        {n.mark,
          fmt::format("{}: does again what {} (line {}) does with the same input; what "
                      "takes {} can take {}",
                      n.name, it->second->name, it->second->mark.line, n.name, it->second->name)});
   }
-}
-
-namespace {
-
-// Returns the node that cuts items into parts, or -1; marks the nodes that take parts.
-int find_cutter(Plan& plan) {
-  int cutter = -1;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    PlanNode& n = plan.nodes[i];
-    for (const PlanInput& in : n.inputs)
-      n.takes_parts |=
-          in.node == cutter || plan.nodes[static_cast<std::size_t>(in.node)].takes_parts;
-    if (n.info->traits.cuts) cutter = static_cast<int>(i);
-  }
-  return cutter;
-}
-
-// Marks a node, and all after it, as downstream of one that yields several blocks for one.
-void note_expanded(Plan& plan, int node) {
-  PlanNode& n = plan.nodes[static_cast<std::size_t>(node)];
-  if (std::exchange(n.is_behind_expanding, true)) return;
-  for (const int to : n.to) note_expanded(plan, to);
-}
-
-// Returns the most nodes in a row that yield several blocks for one; sets in each the step of its
-// block numbers and the memory kept for the later ones.
-std::size_t expanding_in_a_row(Plan& plan, bool of_parts) {
-  std::vector<std::size_t> behind(plan.nodes.size(), 0);  // per node, itself included
-  std::size_t most = 0;
-  for (std::size_t i = plan.nodes.size(); i-- > 0;) {
-    PlanNode& n = plan.nodes[i];
-    for (const int to : n.to) behind[i] = std::max(behind[i], behind[static_cast<std::size_t>(to)]);
-    if (!n.info->traits.expands || n.takes_parts != of_parts) continue;
-    n.block_step = std::uint64_t{1} << (kBlockBits * behind[i]);
-    n.kept_behind = behind[i] * (of_parts ? plan.largest_part : plan.largest_block);
-    most = std::max(most, ++behind[i]);
-    for (const int to : n.to) note_expanded(plan, to);
-  }
-  return most;
-}
-
-std::string too_little_memory(const Plan& plan) {
-  const std::string least = rounded_up(plan.least_memory);
-  // So small a budget is probably a number without its unit.
-  constexpr std::uint64_t kFewBytes = 64 << 10;
-  if (plan.host_memory > 0 && plan.host_memory < kFewBytes) {
-    const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
-    return fmt::format(
-        "memory.host: {} is too little: this pipeline needs {} at least; a size without a unit is "
-        "in bytes{}",
-        to_text(Bytes{plan.host_memory}), least,
-        did_you_mean(fmt::format("{}{}", plan.host_memory, is_enough ? "MiB" : "GiB")));
-  }
-  return fmt::format(
-      "memory.host: {} is too little: this pipeline needs {} at least; set that, or make blocks "
-      "smaller{}",
-      to_text(Bytes{plan.host_memory}), least, size_options(plan));
-}
-
-std::string in_gibibytes(std::uint64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-}  // namespace
-
-void check_memory(GraphDraft& graph, Plan& plan) {
-  if (!graph.problems.empty()) return;
-  const int cutter = find_cutter(plan);
-  plan.largest_block = admission_cost(plan, {"", kLargestFile});
-  if (plan.largest_block >= kLargestFile) return report_unbounded(graph, plan);
-  if (cutter >= 0) {
-    const auto node = static_cast<std::size_t>(cutter);
-    plan.largest_part = part_cost(plan, node, largest_blocks(plan)[node]);
-    plan.least_for_parts = (1 + expanding_in_a_row(plan, true)) * plan.largest_part;
-  }
-  plan.least_memory =
-      (1 + expanding_in_a_row(plan, false)) * plan.largest_block + plan.least_for_parts;
-  if (plan.least_memory > plan.host_memory)
-    return graph.error(graph.spec.memory_mark, too_little_memory(plan));
-  for (const PlanNode& n : plan.nodes) {
-    if (n.faces.keeps == nullptr || n.is_inserted) continue;
-    PlanCheck check = check_of(graph, plan, n);
-    n.faces.keeps->check_memory(plan.host_memory, plan.least_memory, check);
-  }
-}
-
-std::string memory_remark(std::uint64_t host, const MemoryLimit& limit) {
-  constexpr std::uint64_t kOfProgram = 64 << 20, kMiB = 1 << 20;  // beside the budget
-  const bool is_of_group = !limit.file.empty();
-  if (limit.bytes == 0 || host + (is_of_group ? kOfProgram : 0) <= limit.bytes) return {};
-  if (!is_of_group)
-    return fmt::format("memory.host: {} is more than this machine has ({})", in_gibibytes(host),
-                       in_gibibytes(limit.bytes));
-  const std::uint64_t most = limit.bytes - std::min(limit.bytes, kOfProgram);
-  return fmt::format(
-      "memory.host: {} and up to 64MiB for the program itself are more than its control group, as "
-      "of "
-      "a container or a job, allows ({}MiB, {}), so that the system may end it{}",
-      to_text(Bytes{host}), limit.bytes / kMiB, limit.file,
-      most < kMiB ? std::string() : fmt::format("; {}MiB fit", most / kMiB));
 }
 
 }  // namespace melflow

@@ -1,36 +1,27 @@
-// Checks whether stages can work together: their requirements and properties, the files that they
-// make, and the memory that they need.
+// Checks whether stages can work together: their requirements and properties, and the files
+// that they make.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
-#include "pipeline/base/available_memory.h"
-#include "pipeline/plan/graph_draft.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 
+/// Returns a collector for a stage's problems, with the node's position in the configuration.
+PlanCheck check_of(Plan& plan, const PlanNode& node);
+
 /// Passes requirements upstream from the sinks, then properties downstream from the source
 /// (Stage::require, Stage::plan).
-void check_stages(GraphDraft& graph, Plan& plan);
+void check_stages(Plan& plan);
 
 /// Reports a stage that needs the blocks of a file in order if they may arrive in another order.
-void check_order(GraphDraft& graph, const Plan& plan);
+void check_order(Plan& plan);
 /// Reports stages that take only whole recordings but come after one that makes several of each.
-void check_sub_items(GraphDraft& graph, const Plan& plan);
+void check_sub_items(Plan& plan);
 
 /// Reports two nodes that make the same file.
-void check_files(GraphDraft& graph, const Plan& plan);
+void check_files(Plan& plan);
 
 /// Warns of two nodes that do the same work on the same input.
-void check_repeated_work(const GraphDraft& graph, Plan& plan);
-
-/// Computes the memory that blocks need, and reports a budget that is too small for the largest
-/// one.
-void check_memory(GraphDraft& graph, Plan& plan);
-
-/// Returns a warning if a budget of `host` bytes is more than the machine has or, with what the
-/// program itself takes, than its control group allows; else "".
-std::string memory_remark(std::uint64_t host, const MemoryLimit& limit);
+void check_repeated_work(Plan& plan);
 
 }  // namespace melflow

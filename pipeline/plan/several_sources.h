@@ -19,20 +19,10 @@ std::string all_sources(const GraphDraft& graph);
 /// other problems of the graph's shape would only follow from it.
 bool check_sources(GraphDraft& graph);
 
-/// Makes the first node of the plan from the complete nodes in `plan.sources`.
-void unite_sources(const GraphDraft& graph, Plan& plan);
+/// Returns a name for the node that unites them, which no other node has.
+std::string name_of_sources(const GraphDraft& graph);
 
-/// Calls require() and plan() of the sources, if there are several, and of the node that unites
-/// them. `required`: the requirements of all nodes but the first. Returns the first node's
-/// properties.
-Properties plan_sources(GraphDraft& graph, Plan& plan, const std::vector<Requirements>& required);
-
-/// Returns a collector for a stage's problems, with the node's position in the configuration.
-PlanCheck check_of(GraphDraft& graph, Plan& plan, const PlanNode& node);
-
-/// Merges `more`, the requirements of the node `to`, into those of the branches after `node`.
-/// Reports contradictions.
-void merge_required(GraphDraft& graph, const Plan& plan, const PlanNode& node, int to,
-                    const Requirements& more, Requirements& below);
+/// Makes the first node of the plan, called `name`, from the complete nodes in `plan.sources`.
+void unite_sources(Plan& plan, std::string name);
 
 }  // namespace melflow

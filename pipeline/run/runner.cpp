@@ -12,6 +12,7 @@
 #include "pipeline/base/text.h"
 #include "pipeline/base/threads.h"
 #include "pipeline/options/option_type.h"
+#include "pipeline/plan/plan_memory.h"
 #include "pipeline/plan/plan_reach.h"
 #include "pipeline/report/reasons.h"
 #include "pipeline/run/task_graph.h"
@@ -102,13 +103,16 @@ void Runner::Impl::open_budget(const RunContext& run) {
       keeps += fmt::format(", {} keeps {:.1f} MiB with concurrency: {}", n.name, mebibytes(bytes),
                            n.concurrency);
   }
+  std::string largest;
+  if (index_bytes_ + kept_bytes_ + plan_.least_memory > plan_.host_memory && source().count() > 0)
+    largest = fmt::format(" (for {})", excerpt(source().name(fit_to_items(plan_))));
   const std::size_t need = index_bytes_ + kept_bytes_ + plan_.least_memory;
   if (need > plan_.host_memory)
     throw RunError(fmt::format(
         "memory.host: {} is too little: the index of {} files takes {:.1f} MiB{}, and what is "
-        "between source and sinks {:.1f} MiB at least; set {:.0f}MiB",
+        "between source and sinks {:.1f} MiB at least{}; set {:.0f}MiB, or make blocks smaller",
         to_text(Bytes{plan_.host_memory}), source().count(), mebibytes(index_bytes_), keeps,
-        mebibytes(plan_.least_memory), mebibytes(need) + 1));
+        mebibytes(plan_.least_memory), largest, mebibytes(need) + 1));
   const std::size_t room = plan_.host_memory - index_bytes_ - kept_bytes_;
   // One block more than it needs at least, so that stages still overlap for the oldest file.
   const std::size_t reserve = plan_.least_memory + plan_.largest_block;

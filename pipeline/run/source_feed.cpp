@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/plan/task_memory.h"
+#include "pipeline/plan/plan_memory.h"
 #include "pipeline/run/task_graph.h"
 
 namespace melflow {
@@ -130,7 +130,9 @@ void SourceFeed::measure() {
 
 SourceFeed::Made SourceFeed::make_one(std::size_t index) const {
   Made made{source_.item(index), 0, {}};
-  made.cost = admission_cost(graph_.plan(), made.item.info, &made.bounds);
+  // A file that has grown since the run began must not wait for more than is kept for the largest.
+  made.cost = std::min(admission_cost(graph_.plan(), made.item.info, &made.bounds),
+                       graph_.plan().largest_block);
   return made;
 }
 

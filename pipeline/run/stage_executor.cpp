@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/plan/plan_memory.h"
 #include "pipeline/report/observer.h"
 #include "pipeline/run/task_graph.h"
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/tsan.h"
-#include "pipeline/plan/task_memory.h"
+#include "pipeline/plan/plan_memory.h"
 
 namespace melflow {
 

@@ -53,7 +53,8 @@ class HoldsItems {
   /// their records in the ledger, which calls all listeners.
   virtual void drop_waiting() = 0;
   /// Drops those that wait for items which were lost before they came; called when nothing moves
-  /// and memory is waited for, as such a loss is not announced to the stage.
+  /// and memory is waited for, as such a loss is not announced to the stage, and at the end of all
+  /// stages before drop_waiting() of any.
   virtual void drop_lost() {}
 
  protected:

@@ -136,8 +136,10 @@ void Archive::unpack(int fd, std::uint64_t size) {
         "all that is in it, or unpack it (gunzip) and name the .tar",
         path_, std::strerror(error)));
   if (!inflater.is_whole()) {
-    remarks_.push_back(
-        fmt::format("{}: is damaged at byte {}; what follows is missing", path_, taken));
+    remarks_.push_back(fmt::format(
+        "{}: is damaged at byte {} or before; members may be wrong, and what follows is "
+        "missing{}",
+        path_, taken, cure_of_archive(path_)));
     add_damage(at, at);
   }
   remarks_.push_back(fmt::format(
@@ -241,6 +243,16 @@ std::shared_ptr<const Archive> archive_at(const std::string& path) {
   return all.archives[path] = std::move(read);
 }
 
+std::size_t archive_memory(const std::string& path) {
+  Opened& all = opened();
+  const std::shared_lock lock(all.mutex);
+  std::size_t bytes = 0;
+  for (const auto& [archive, index] : all.archives)
+    if (const std::string at = whole_root(archive); at.starts_with(path) || path.starts_with(at))
+      bytes += index->memory_bytes();
+  return bytes;
+}
+
 ContainedItem archived_item(const std::string& path) {
   for (std::size_t slash = 0; (slash = path.find('/', slash + 1)) != path.npos;) {
     if (!is_archive_name(std::string_view(path).substr(0, slash)) || slash + 1 == path.size())
@@ -255,6 +267,10 @@ ContainedItem archived_item(const std::string& path) {
     }
   }
   return {};
+}
+
+std::string cure_of_archive(std::string_view path) {
+  return fmt::format("; copy the archive {} again, or pack it again", path);
 }
 
 bool inflate_member(const std::byte* packed, std::size_t size, std::byte* out,

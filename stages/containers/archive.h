@@ -33,6 +33,9 @@ class Archive final : public Container {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The number of members that are files, in the order of their names, each name once.
   [[nodiscard]] std::size_t size() const { return members_.size(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return members_.capacity() * sizeof(Member) + names_.capacity();
+  }
   [[nodiscard]] std::string_view name(std::size_t i) const { return text(members_[i]); }
   /// Why a member cannot be read; "" if it can.
   [[nodiscard]] std::string problem(std::size_t i) const;
@@ -73,9 +76,14 @@ class Archive final : public Container {
 
 /// Whether a path ends in .tar, .tar.gz, .tgz or .zip, in upper or lower case.
 bool is_archive_name(std::string_view path);
+/// What to do about damage in an archive: "; copy the archive x.zip again, or pack it again".
+std::string cure_of_archive(std::string_view path);
 /// Returns the index of an archive, which this process keeps while the file stays the same. Throws
 /// RunError.
 std::shared_ptr<const Archive> archive_at(const std::string& path);
+/// The memory of the indexes that this process keeps of archives at or below a path, which
+/// whole_root() made [bytes].
+std::size_t archive_memory(const std::string& path);
 /// The member that a path names, /data/corpus.tar/a.wav; no container where there is no archive.
 ContainedItem archived_item(const std::string& path);
 

@@ -19,6 +19,7 @@
 #include "pipeline/stage/registry.h"
 #include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/feed.h"
+#include "stages/containers/archive.h"
 #include "stages/containers/container.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/earlier_files.h"
@@ -66,6 +67,7 @@ class FileList final : public Source<FileRef>,
                        public ManifestSource,
                        public MakesAhead,
                        public ReadsLists,
+                       public RefusesUpdate,
                        public UnitesSources {
  public:
   explicit FileList(SourceOptions options)
@@ -165,6 +167,17 @@ class FileList final : public Source<FileRef>,
     return out;
   }
 
+  // Known when the items are.
+  [[nodiscard]] std::string why_no_update() const override {
+    for (const Corpus& c : corpora_)
+      if (c.given && !c.given->has_paths())
+        return fmt::format(
+            "{}: its items have no `path`, so that an update cannot tell which ones are new; give "
+            "each a `path`, any text that names it, or use melflow run",
+            c.options.call);
+    return {};
+  }
+
   void start(RunContext& run) override {
     RunTask& task = task_of(run);
     is_update_ = task.update != Update::none;
@@ -194,12 +207,7 @@ class FileList final : public Source<FileRef>,
       for (const Corpus& c : corpora_)
         if (c.given) c.given->make_known();
     }
-    for (const Corpus& c : corpora_)
-      if (is_update_ && c.given && !c.given->has_paths())
-        throw RunError(fmt::format(
-            "{}: its items have no `path`, so that an update cannot tell which ones are new; give "
-            "each a `path`, any text that names it, or use melflow run",
-            c.options.call));
+    check_update(run);
     if (task.shuffle) manifest_.shuffle(*task.shuffle);
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);
@@ -210,7 +218,9 @@ class FileList final : public Source<FileRef>,
   // The memory of the index, and of ledger and writer for every file.
   [[nodiscard]] std::size_t index_bytes() const override {
     const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
-    return manifest_.memory_bytes() +
+    std::size_t archives = 0;
+    for (const Corpus& c : corpora_) archives += archive_memory(whole_root(c.options.root));
+    return manifest_.memory_bytes() + archives +
            (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size() +
            frozen_.size() * sizeof(FileStamp);
   }

@@ -340,6 +340,9 @@ void RowSink::finish(RunContext& run, Ending ending) {
     timed([&] { checkpoints_->commit(); });
     checkpoints_->ending();
     writer_->finish();
+    if (const std::size_t next = writer_->order().current(); next < run.ledger.counts().found)
+      throw RunError(fmt::format("{}: not all rows of {} came (a bug in melflow)", target_.path,
+                                 run.source.name(next)));
     add_in_place();
     complete(run);
     splits_ = split_summaries(run);

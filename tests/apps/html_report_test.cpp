@@ -210,4 +210,35 @@ TEST_CASE("html report: an axis of time has round labels, and room for the last 
   }
 }
 
+TEST_CASE("html report: texts of wide letters are in the boxes of the graph") {
+  const std::regex box("<rect [^>]* width=\"([0-9.]+)\""), text("class=\"([hc])\">([^<]+)</text>");
+  for (const std::string letter : {"a", "音", "한", "Ａ", "🎵", "🚀", "⏳"})
+    for (const int count : {1, 8, 17, 18, 40}) {
+      CAPTURE(letter);
+      CAPTURE(count);
+      std::string name;
+      for (int i = 0; i < count; ++i) name += letter;
+      FlowChart chart;
+      chart.nodes = {{{name, name}, 0, name}};
+      const std::string drawing = svg(chart);
+      std::smatch wide;
+      REQUIRE(std::regex_search(drawing, wide, box));
+      int texts = 0;
+      for (std::sregex_iterator it(drawing.begin(), drawing.end(), text), end; it != end; ++it) {
+        std::string shown = (*it)[2];
+        ++texts;
+        const bool is_cut = shown.ends_with("…");
+        if (is_cut) shown.resize(shown.size() - std::string("…").size());
+        const double letters = static_cast<double>(shown.size()) /
+                                   static_cast<double>(letter.size()) *
+                                   (letter.size() == 1 ? 1 : 2) +
+                               (is_cut ? 1 : 0);
+        CHECK(letters * ((*it)[1] == "h" ? 7.6 : 6.2) <= std::stod(wide[1]) - 12);
+        CHECK(is_cut == (shown != name));
+        CHECK((count > 1 || !is_cut));
+      }
+      CHECK(texts == 2);
+    }
+}
+
 }  // namespace melflow::test::html_report_test

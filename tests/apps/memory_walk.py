@@ -40,10 +40,10 @@ graph:
   write: {{stage: hdf5_write, from: mel, path: out.h5, overwrite: true}}
 """
 
-# HDF5 1.10 does not look whether it got memory for a name (it crashes), ends the program in H5I_register, and says in its
+# HDF5 1.10 does not look whether it got memory for a name or an attribute (it crashes, or damages the heap), ends the program in H5I_register, and says in its
 # own words that it cannot begin. Rows and journal are on disk by then, so the same command goes on. glibc ends a program
 # that it cannot give a variable of a thread.
-ENDS = re.compile("killed by signal 11|exit 255|messages of a library|failed to register TLS destructor")
+ENDS = re.compile("killed by signal 11|corrupted double-linked list|exit 255|messages of a library|failed to register TLS destructor")
 
 
 def is_by_library(asked):

@@ -2,6 +2,8 @@
 // for any number of workers, size of blocks, and memory.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/jobs/shared.h"
 
 namespace long_files_test {
@@ -57,6 +59,42 @@ TEST_CASE(
     CHECK(expected.difference(read_output(folder / "other.h5")) == "");
     CHECK(other.report.memory_peak <= other.report.memory_budget);
   }
+}
+
+TEST_CASE("long files: how long those of the list are decides which memory is enough") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 30; ++i)
+    write_wav(folder.file("clips/c" + std::to_string(i) + ".wav"), 9000 + 100 * i, 16000, i);
+  const auto ran = [&](const std::string& memory, const std::string& block) {
+    std::filesystem::remove(folder / "out.h5");
+    return run_job(speech_pipeline({.memory = memory, .block = block}),
+                   in_out(folder / "clips", folder / "out.h5"));
+  };
+  const auto has_note = [](const JobResult& job) {
+    const auto& told = job.report.warnings;
+    return std::any_of(told.begin(), told.end(), [](const std::string& text) {
+      return text.find("is enough for short files only") != std::string::npos;
+    });
+  };
+  CHECK_FALSE(has_note(completed(ran("1GiB", "1MiB"))));
+  const Output expected = read_output(folder / "out.h5");
+  const JobResult short_ones = completed(ran("24MiB", "256MiB"));
+  CHECK(has_note(short_ones));
+  CHECK(short_ones.report.memory_peak <= std::size_t{24} << 20);
+  CHECK(expected.difference(read_output(folder / "out.h5")) == "");
+
+  // A FLAC file may be as long as a block, whatever its size.
+  write_audio(folder.file("clips/d.flac"), audio_kind("flac s16"), 16000, test_signal(9000, 1, 1));
+  const JobResult refused = ran("24MiB", "256MiB");
+  CHECK_FALSE(refused.started);
+  CHECK_MESSAGE(refused.error.starts_with("memory.host: 24MiB is too little: the index of 31 files "
+                                          "takes "),
+                refused.error);
+  const std::string at_least = " MiB at least (for ";
+  CHECK_MESSAGE(refused.error.find(at_least) != std::string::npos, refused.error);
+  const std::size_t set = refused.error.find("; set ") + 6;
+  // As much as it names is enough.
+  completed(ran(refused.error.substr(set, refused.error.find(',', set) - set), "256MiB"));
 }
 
 }  // namespace long_files_test

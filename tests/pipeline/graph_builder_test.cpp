@@ -1,6 +1,6 @@
 // The whole plan is checked before anything starts, and every problem has its position.
 #include "pipeline/plan/graph_builder.h"
-#include "pipeline/plan/plan_checks.h"
+#include "pipeline/plan/plan_memory.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -574,10 +574,13 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
       {"out", "out2", ""},
       {"", "", ""},
       {"out", "out.index2", ""},
-      {"out", "out", "b: out is also written by a (planner); give it another path"},
-      {"out", "./x/../out", "b: ./x/../out is also written by a (planner); give it another path"},
-      {"out", "out.index", "b: out.index is also written by a (planner); give it another path"},
-      {"out.index", "out", "b: out.index is also written by a (planner); give it another path"},
+      {"out", "out", "b.path: out is also written by a (planner); give it another path"},
+      {"out", "./x/../out",
+       "b.path: ./x/../out is also written by a (planner); give it another path"},
+      {"out", "out.index",
+       "b.path: out.index is also written by a (planner); give it another path"},
+      {"out.index", "out",
+       "b.path: out.index is also written by a (planner); give it another path"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.one));
@@ -604,7 +607,7 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
                       .node("b", "planner", "a", {{"path", "out"}})
                       .node("out", "keep", "b");
   CHECK(problems_of(g, world) ==
-        "test.yaml:3:35: b: out is also written by a (planner); give it another path");
+        "test.yaml:3:35: b.path: out is also written by a (planner); give it another path");
 }
 
 TEST_CASE("builder: a node that stands for a chain gets its input at the front, gives at the end") {

@@ -1,4 +1,5 @@
-// A run waits for memory that a sink's own thread holds, unknown to the graph.
+// Items that sinks hold: a run waits for the memory of those that a sink's own thread has, and lets
+// them go at its end.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,7 +9,9 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
@@ -247,6 +250,26 @@ TEST_CASE("memory outside: a stop calls no listener on the thread that asks for 
   CHECK(runner.run().ending == Ending::stopped);
   CHECK(closed == 29);
   CHECK(by_stopper == 0);
+}
+
+TEST_CASE("memory outside: at the end all sinks drop what is lost before one drops what waits") {
+  for (const int workers : test::kWorkers) {
+    World world;
+    std::vector<std::string> order;
+    for (const char* name : {"one", "two"}) {
+      world.on_drop_lost[name] = [&order] { order.emplace_back("lost"); };
+      world.on_drop_waiting[name] = [&order] { order.emplace_back("waiting"); };
+    }
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "3"}})
+                                     .node("a", "step", "files")
+                                     .node("one", "keep", "a")
+                                     .node("two", "keep", "a")
+                                     .workers(workers),
+                                 world);
+    CHECK(o.report.ending == Ending::complete);
+    CHECK(order == std::vector<std::string>{"lost", "lost", "waiting", "waiting"});
+  }
 }
 
 }  // namespace melflow::test::memory_outside_test

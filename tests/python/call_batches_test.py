@@ -130,8 +130,9 @@ class CallBatchesTest(CallsCase):
         _, rows = in_pieces({"function": "own:Late", "blocks": 20000})  # which gives 20000 samples more than come in a piece
         for i, samples in enumerate(plain):
             np.testing.assert_array_equal(rows.recording(i).reshape(-1), samples)
-        with self.assertRaisesRegex(melflow.ConfigError, "24MiB is too little"):
-            in_pieces({"function": "own:louder"}, memory={"host": "24MiB"})
+        # WAV files are as long as their size tells, not as long as a block of the function may be.
+        report, _ = in_pieces({"function": "own:louder"}, memory={"host": "24MiB"})
+        self.assertIn("24MiB is enough for short files only", "\n".join(report["warnings"]))
 
     def test_a_recording_that_fails_in_a_later_block_fails_alone(self):
         plain, _ = self.samples_of("plain_samples", lambda node: node)

@@ -233,11 +233,9 @@ TEST_CASE("sinks: two that would write the same file are found before the run") 
       continue;
     }
     const std::string message = problems_in([&] { return run_sinks(yaml, folder); });
-    CHECK(
-        message ==
-        fmt::format(
-            "test.yaml:11:{}: other: {} is also written by write (npy_write); give it another path",
-            row.stage == "npy_write" ? 46 : 47, row.taken));
+    CHECK(message == fmt::format("test.yaml:11:{}: other.path: {} is also written by write "
+                                 "(npy_write); give it another path",
+                                 row.stage == "npy_write" ? 46 : 47, row.taken));
     CHECK(names_in(folder.path()) == Names{"clips"});
   }
 }

@@ -141,6 +141,10 @@ TEST_CASE("an archive that was replaced by one of the same size and time is anot
     const auto before = archive_at(path);
     CHECK(before->is_current());
     CHECK(archive_at(path) == before);
+    CHECK(before->memory_bytes() > 2 * sizeof(Archive::Member));
+    for (const std::string& at : {path, folder.path()})
+      CHECK(archive_memory(whole_root(at)) == before->memory_bytes());
+    CHECK(archive_memory(whole_root(folder / "other")) == 0);
     REQUIRE(std::system(fmt::format("cd {} && {} y.tar x.tar", folder.path(), command).c_str()) ==
             0);
     CHECK_FALSE(before->is_current());
@@ -247,7 +251,12 @@ TEST_CASE("zeros behind a packed tar pad it, and more than that is damage") {
     CHECK(padded.size() == members);
   }
   write(folder / "y.tgz", whole + std::string(100, '\0') + "x");
-  CHECK(Archive(folder / "y.tgz").damages().size() == 1);
+  const Archive damaged(folder / "y.tgz");
+  CHECK(damaged.damages().size() == 1);
+  CHECK(damaged.remarks().at(0) ==
+        fmt::format("{0}: is damaged at byte {1} or before; members may be wrong, and what follows "
+                    "is missing; copy the archive {0} again, or pack it again",
+                    folder / "y.tgz", whole.size() + 101));
 }
 
 TEST_CASE("what is packed otherwise than its name says is named") {
