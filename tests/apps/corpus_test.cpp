@@ -82,7 +82,6 @@ TEST_CASE("input files: what has no end is refused at once, wherever a file is n
         {"inspect odd.h5", "odd.h5"},
         {"verify odd.npy", "odd.npy"},
         {"report odd.json odd.json", "odd.json"},
-        {"verify-parity --vectors odd.json", "odd.json"},
     };
     for (const Row& row : rows) {
       const std::string words = row.words;
