@@ -355,10 +355,8 @@ class ParityTest(unittest.TestCase):
         self.assertEqual(request["inputs"], 5)
         self.assertEqual(asked("p.yaml", "--reference", "torchaudio", "a.wav")[1]["reference"], "torchaudio")
         # A pipeline with several mel nodes.
-        self.file("two.yaml", BEGIN + """\
-              more: {stage: mel, from: batch, preset: whisper}
-              write2: {stage: hdf5_write, from: more, path: o2.h5}
-            """.replace("        ", "", 1))
+        self.file("two.yaml", BEGIN + "      more: {stage: mel, from: batch, preset: whisper}\n"
+                              "      write2: {stage: hdf5_write, from: more, path: o2.h5}\n")
         self.assertEqual(asked("two.yaml", *sets(["sample_rate=16000"]), "--node", "more", code=1)[1]["reference"], "whisper")
 
     def test_the_library_of_this_python_is_asked_where_none_is_named(self):
