@@ -11,8 +11,6 @@ install(TARGETS melflow RUNTIME COMPONENT runtime)
 install(TARGETS melflow_library EXPORT melflow LIBRARY COMPONENT runtime NAMELINK_COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/pipelines/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/pipelines
   COMPONENT runtime FILES_MATCHING PATTERN *.yaml)
-install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json parity/parity_reference.py
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity COMPONENT runtime)
 install(DIRECTORY own_stage/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/own_stage COMPONENT runtime)
 
 install(EXPORT melflow NAMESPACE melflow:: FILE melflowTargets.cmake DESTINATION ${MELFLOW_PACKAGE_DIR}

@@ -1,5 +1,4 @@
-// Finds files that come with melflow: pipelines, golden vectors, the script that runs Python
-// libraries.
+// Finds files that come with melflow, such as its pipelines.
 #pragma once
 
 #include <filesystem>

@@ -71,8 +71,6 @@ void restore_input() {
   dup2(file, STDIN_FILENO);
 }
 
-}  // namespace
-
 std::string own_python() {
   for (const char* variable : {"MELFLOW_PYTHON", "MELFLOW_OWN_PYTHON"}) {
     const char* named = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
@@ -80,6 +78,8 @@ std::string own_python() {
   }
   return "python3";
 }
+
+}  // namespace
 
 void clean_python_path() {
   const char* folders = std::getenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)

@@ -5,16 +5,13 @@
 
 namespace melflow {
 
-/// The Python that the program starts: what MELFLOW_PYTHON names, that of the package which the
-/// program is in (MELFLOW_OWN_PYTHON, set by start_program.py), or python3.
-std::string own_python();
-
 /// Takes empty entries out of PYTHONPATH, by which Python would look for modules in the current
 /// folder. To be called before a Python is started.
 void clean_python_path();
 
-/// Replaces this process by melflow within own_python(), with the same command line. Returns only
-/// where that is not possible: why.
+/// Replaces this process by melflow within the Python that MELFLOW_PYTHON names, that of the
+/// package which the program is in (MELFLOW_OWN_PYTHON, set by start_program.py), or python3, with
+/// the same command line. Returns only where that is not possible: why.
 std::string start_in_python(int argc, char** argv);
 
 }  // namespace melflow

@@ -112,8 +112,6 @@ set(BUNDLE_LIBRARIES "${about}")
 configure_file(${SOURCE}/apps/bundle/LICENCES.in ${folder}/LICENCES @ONLY)
 
 file(COPY ${SOURCE}/config/pipelines DESTINATION ${folder}/share/melflow FILES_MATCHING PATTERN *.yaml)
-file(COPY ${SOURCE}/tests/golden/presets.json ${SOURCE}/apps/parity/parity_reference.py
-  DESTINATION ${folder}/share/melflow/parity)
 file(COPY ${SOURCE}/perf/gpu.sh ${SOURCE}/perf/scaling.sh ${SOURCE}/perf/programs.sh DESTINATION ${folder}/perf)
 file(COPY ${SOURCE}/perf/gpu DESTINATION ${folder}/perf FILES_MATCHING PATTERN *.sh PATTERN *.awk PATTERN *.yaml)
 file(COPY ${SOURCE}/perf/rivals/torchaudio_gpu.py DESTINATION ${folder}/perf/rivals)

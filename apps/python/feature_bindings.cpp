@@ -3,15 +3,19 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "apps/json_value.h"
 #include "apps/python/arrays.h"
 #include "apps/python/process.h"
 #include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
+#include "apps/report/report_json.h"
+#include "apps/verbs/parity_options.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
 #include "stages/sample_scale.h"
@@ -43,12 +47,13 @@ nb::object array_of(const StageChain& chain, StageChain::Rows rows) {
   return array(std::move(owner), data, shape, dtype_of(chain.type()));
 }
 
-// The rows, and the warning about them with its node before it, or "".
+// The rows, the warning about them with its node before it, or "", and the file's own sample rate.
 nb::tuple rows_and_warning(const StageChain& chain, StageChain::Rows rows) {
   const std::string warning = rows.entry.reason.empty()
                                   ? std::string()
                                   : fmt::format("{}: {}", rows.entry.stage, rows.entry.reason);
-  return nb::make_tuple(array_of(chain, std::move(rows)), warning);
+  const int file_rate = rows.file_rate;
+  return nb::make_tuple(array_of(chain, std::move(rows)), warning, file_rate);
 }
 
 nb::tuple rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
@@ -116,6 +121,13 @@ void bind_features(nb::module_& m) {
                                                  : 0.0;
                    })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
+  // All options of a mel stage that has these, both as JSON.
+  m.def(
+      "mel_settings",
+      [](const std::string& options, const std::string& where) {
+        return json_text(mel_settings(value_of(nlohmann::ordered_json::parse(options)), where));
+      },
+      nb::arg("options"), nb::arg("where"));
   m.def("scale_remark", &scale_remark, nb::arg("peak"));
   m.def("preset_rate", &preset_rate, nb::arg("name"));
 }

@@ -332,12 +332,14 @@ class Host final : public PythonHost {
       throw RunError(text_of(error));
     }
   }
-  std::string export_rows(const std::string& arguments) override {
+  PythonVerb run_verb(const std::string& module, const std::string& arguments) override {
     const WithinPython python;
     if (!python) throw RunError("Python is shutting down");
     try {
-      const auto of_verb = nb::module_::import_("melflow.exports").attr("of_verb");
-      return nb::cast<std::string>(of_verb(arguments));
+      const auto of_verb = nb::module_::import_(("melflow." + module).c_str()).attr("of_verb");
+      const auto ended = nb::cast<nb::tuple>(of_verb(arguments));
+      return {nb::cast<int>(ended[0]), nb::cast<std::string>(ended[1]),
+              nb::cast<std::string>(ended[2])};
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
     }

@@ -194,6 +194,7 @@ StageChain::Rows StageChain::rows(const Blocks& blocks, std::int64_t expected, s
     if (part == nullptr) throw RunError("a recording has lost a block of its rows");
     error = unstorable_in(*part);
     if (error) return false;
+    made.file_rate = part->file.sample_rate;
     const std::int64_t there = part->first_row + part->row_count;
     if (all.add(part, part->last ? there : -1)) {
       made.first = all.first();

@@ -36,6 +36,7 @@ class StageChain {
     std::int64_t count = 0;
     std::int64_t first = 0;  ///< number of the first row in `values`
     bool is_whole = true;    ///< whether all rows are there
+    int file_rate = 0;       ///< sample rate of the recording itself [Hz]
     [[nodiscard]] bool has(std::int64_t begin, std::int64_t rows) const {
       return begin >= first && begin + rows <= first + count;
     }

@@ -30,7 +30,7 @@ int export_rows(const ExportArguments& a) {
       R"("overwrite": {}}})",
       json_string(a.file), json_string(a.folder), json_string(a.format), json_string(a.shard),
       a.utterance.empty() ? "null" : json_string(a.utterance), a.compression, a.overwrite);
-  say(stdout, "{}\n", host->export_rows(words));
+  say(stdout, "{}\n", host->run_verb("exports", words).printed);
   return kDone;
 }
 

@@ -1,11 +1,14 @@
 #include "apps/verbs/parity_options.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/json_value.h"
 #include "apps/usage_errors.h"
 #include "config/overrides.h"
 #include "pipeline/base/problem.h"
@@ -15,22 +18,17 @@
 namespace melflow {
 namespace {
 
-constexpr const char* kMel = "mel";
+using Json = nlohmann::ordered_json;
 
-const ParityLibrary& library_named(const std::string& name) {
-  for (const ParityLibrary& l : parity_libraries())
-    if (l.name == name) return l;
-  throw UsageError(fmt::format("--reference {}: this library cannot be asked", name));
-}
+constexpr const char* kMel = "mel";
 
 bool has_preset(const ParityLibrary& library, const std::string& preset) {
   return std::find(library.presets.begin(), library.presets.end(), preset) != library.presets.end();
 }
 
 // Chooses the library's preset to compare. `own`: the preset of the pipeline, "" without one.
-const MelPreset& preset_of(const ParityQuestion& question, const std::string& library,
+const MelPreset& preset_of(const ParityQuestion& question, const ParityLibrary& l,
                            const std::string& own) {
-  const ParityLibrary& l = library_named(library);
   if (question.presets.size() > 1)
     throw UsageError(
         "--reference compares with one preset, but several are given; leave only one --preset");
@@ -42,13 +40,46 @@ const MelPreset& preset_of(const ParityQuestion& question, const std::string& li
   return *find_preset(name);
 }
 
-// Returns the preset's options, changed by --set on a node mel with this preset.
-ParityOptions of_preset(const ParityQuestion& question) {
-  ParityOptions out;
-  out.library = question.library;
-  out.preset = &preset_of(question, question.library, "");
+Value echo_of(MelStageOptions options) {
+  Schema schema;
+  options.describe(schema);
+  return schema.echo();
+}
+
+Value resolved(const MelStageOptions& options) {
+  MelStageOptions out;
+  out.set(resolve(options.resolved()));
+  return echo_of(std::move(out));
+}
+
+// Reads the options of a mel stage. `problems`: those that are known already.
+MelStageOptions read_mel(const Value& options, const std::string& where, Problems problems = {}) {
+  MelStageOptions out;
+  Schema schema;
+  out.describe(schema);
+  schema.read(options, where, problems);
+  for (const MelOptionProblem& p : out.check_times(out.resolved().sample_rate))
+    problems.add({}, where + p.message);
+  if (problems.empty())
+    for (const MelOptionProblem& p : check(out.resolved())) problems.add({}, where + p.message);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  return out;
+}
+
+Json options_json(const ParityLibrary& library, const MelPreset& preset,
+                  const MelStageOptions& options, const std::vector<std::string>& changed) {
+  return {{"reference", library.name},
+          {"preset", preset.name},
+          {"settings", json_of(resolved(options))},
+          {"changed", changed},
+          {"remark", options.preset_remark()}};
+}
+
+// Of the preset, changed by --set on a node mel with this preset.
+Json of_preset(const ParityQuestion& question, const ParityLibrary& library) {
+  const MelPreset& preset = preset_of(question, library, "");
   Value mel = Value::map({}), graph = Value::map({}), root = Value::map({});
-  mel.set("preset", Value::scalar(std::string(out.preset->name)));
+  mel.set("preset", Value::scalar(std::string(preset.name)));
   graph.set(kMel, std::move(mel));
   root.set("graph", std::move(graph));
   Problems problems;
@@ -56,26 +87,16 @@ ParityOptions of_preset(const ParityQuestion& question) {
   if (root.entries().size() > 1)
     problems.add({}, "--set: only options of mel can be set here, as in mel.n_mels=64");
   const Value& node = *root.find("graph")->find(kMel);
-  MelStageOptions stage;
-  Schema schema;
-  stage.describe(schema);
-  schema.read(node, "mel.", problems);
-  out.mel = stage.resolved();
-  out.remark = stage.preset_remark();
+  std::vector<std::string> changed;
   for (const Value::Entry& e : node.entries())
-    if (e.key_mark.file != nullptr) out.changed.push_back(e.key);
-  for (const std::string& name : out.changed) {
+    if (e.key_mark.file != nullptr) changed.push_back(e.key);
+  for (const std::string& name : changed) {
     if (name == "preset") problems.add({}, "mel.preset: here the preset is given by --preset");
     if (name == "precision")
       problems.add(
           {}, "mel.precision: rows of both precisions are always compared; leave this option out");
   }
-  for (const MelOptionProblem& p : stage.check_times(out.mel.sample_rate))
-    problems.add({}, "mel." + p.message);
-  if (problems.empty())
-    for (const MelOptionProblem& p : check(out.mel)) problems.add({}, "mel." + p.message);
-  if (!problems.empty()) throw ConfigError(std::move(problems));
-  return out;
+  return options_json(library, preset, read_mel(node, "mel.", std::move(problems)), changed);
 }
 
 struct MelNode {
@@ -89,7 +110,7 @@ MelNode mel_node(const PlanNode& node) {
   MelNode out{node.written.empty() ? node.name : node.written, {}, {}};
   Value own = Value::map({});
   Schema known;
-  out.options.describe(known);
+  MelStageOptions().describe(known);
   for (const Value::Entry& e : node.options.entries())
     for (const Field& f : known.fields())
       if (f.name == e.key) own.set(e.key, e.value);
@@ -97,9 +118,7 @@ MelNode mel_node(const PlanNode& node) {
     if (const Value* rate = stage.find("sample_rate");
         rate != nullptr && stage.find("stage")->text() == kMel)
       own.set("sample_rate", *rate);
-  Problems problems;
-  known.read(own, out.name + ".", problems);
-  if (!problems.empty()) throw ConfigError(std::move(problems));
+  out.options = read_mel(own, out.name + ".");
   out.settings = MelStageOptions::canonical(out.options.resolved());
   return out;
 }
@@ -134,12 +153,6 @@ MelNode mel_node(const ParityQuestion& question) {
   return nodes.front();
 }
 
-Value echo_of(MelStageOptions options) {
-  Schema schema;
-  options.describe(schema);
-  return schema.echo();
-}
-
 // Lists settings that differ from the preset both as written and as resolved.
 std::vector<std::string> differing(const MelNode& node, const MelPreset& preset) {
   MelStageOptions of_preset;
@@ -158,33 +171,52 @@ std::vector<std::string> differing(const MelNode& node, const MelPreset& preset)
   return out;
 }
 
-ParityOptions of_pipeline(const ParityQuestion& question) {
+Json of_pipeline(const ParityQuestion& question, const ParityLibrary* library) {
   const MelNode node = mel_node(question);
   const std::string own =
       node.options.preset.preset != nullptr ? std::string(node.options.preset.preset->name) : "";
-  ParityOptions out;
-  out.node = node.name;
-  out.library = question.library;
-  for (const ParityLibrary& l : parity_libraries())
-    if (out.library.empty() && has_preset(l, own)) out.library = l.name;
-  if (out.library.empty()) {
-    std::vector<std::string> names;
-    for (const ParityLibrary& l : parity_libraries()) names.push_back(l.name);
+  std::vector<std::string> names;
+  for (const ParityLibrary& l : parity_libraries()) {
+    names.push_back(l.name);
+    if (library == nullptr && has_preset(l, own)) library = &l;
+  }
+  if (library == nullptr)
     throw RunError(fmt::format(
         "{}: {} has no preset, which would say which library is meant; give --reference, one of {}",
         question.pipeline, node.name, fmt::join(names, ", ")));
-  }
-  out.preset = &preset_of(question, out.library, own);
-  out.mel = node.options.resolved();
-  out.changed = differing(node, *out.preset);
-  out.remark = node.options.preset_remark();
+  const MelPreset& preset = preset_of(question, *library, own);
+  Json out = options_json(*library, preset, node.options, differing(node, preset));
+  out.update({{"pipeline", question.pipeline}, {"node", node.name}});
   return out;
 }
 
 }  // namespace
 
-ParityOptions parity_options(const ParityQuestion& question) {
-  return question.pipeline.empty() ? of_preset(question) : of_pipeline(question);
+const std::vector<ParityLibrary>& parity_libraries() {
+  static const std::vector<ParityLibrary> all{
+      {"librosa", {"librosa"}, true},
+      {"torchaudio", {"torchaudio"}, false},
+      {"kaldi-native-fbank", {"kaldi", "kaldi_htk"}, false},
+      {"whisper", {"whisper", "whisper_large_v3"}, true},
+      {"nemo", {"nemo"}, false},
+      {"speechbrain", {"speechbrain"}, false},
+      {"hifigan", {"hifigan"}, false},
+      {"ast", {"ast"}, false},
+  };
+  return all;
+}
+
+Json mel_settings(const Value& options, const std::string& where) {
+  return json_of(resolved(read_mel(options, where)));
+}
+
+Json parity_options(const ParityQuestion& question) {
+  const auto& all = parity_libraries();
+  const auto library = std::find_if(
+      all.begin(), all.end(), [&](const ParityLibrary& l) { return l.name == question.library; });
+  if (!question.pipeline.empty())
+    return of_pipeline(question, library == all.end() ? nullptr : &*library);
+  return of_preset(question, *library);
 }
 
 }  // namespace melflow

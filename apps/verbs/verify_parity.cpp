@@ -1,4 +1,5 @@
-// melflow verify-parity: compares our features with the libraries'.
+// melflow verify-parity: compares our features with the libraries', by the Python package
+// (melflow/parity.py), in which the program starts itself.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -9,20 +10,16 @@
 #include <fmt/ranges.h>
 
 #include "apps/exit_codes.h"
-#include "apps/parity/check.h"
-#include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
-#include "apps/shipped.h"
 #include "apps/start_python.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/features/mel/mel_kernel.h"
-#include "stages/version.h"
+#include "stages/python/python_functions.h"
 
 namespace melflow {
 namespace {
@@ -30,7 +27,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFooter =
-    R"(Rows are computed in single and in double precision (the option 'precision' of mel), and both are
+    R"(Needs the Python package melflow.
+
+Rows are computed in single and in double precision (the option 'precision' of mel), and both are
 compared. A value passes when
   |ours - theirs| <= atol + rtol |theirs| + own_error
 where atol and rtol are the tolerance of the library's own tests, or 1e-4 where it tests no values,
@@ -56,107 +55,10 @@ Example:
 struct ParityArguments {
   ParityQuestion question;
   std::string vectors;
-  std::string python;              ///< "": own_python()
+  std::string python;              ///< "": that in which this runs
   std::vector<std::string> files;  ///< the first is the pipeline, if one is given
   bool all = false, json = false;
 };
-
-void check_names(const std::vector<std::string>& wanted, const ParityVectors& vectors) {
-  std::vector<std::string> names;
-  for (const auto& [name, tolerance] : vectors.presets) names.push_back(name);
-  for (const std::string& name : wanted)
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      throw RunError(
-          fmt::format("there are no golden vectors of a preset '{}'{}; there are vectors of {}",
-                      name, did_you_mean(name, names), fmt::join(names, ", ")));
-}
-
-ParityVectors load_vectors(const ParityArguments& arguments) {
-  if (!arguments.vectors.empty()) return read_parity_vectors(arguments.vectors);
-  return read_parity_vectors(
-      shipped_file("parity/presets.json", "tests/golden/presets.json").string());
-}
-
-int finish(const ParityArguments& arguments, const std::vector<ParityResult>& results,
-           const Json& head, const char* what, const std::vector<ParityResult>& lines,
-           const ParityVectors& vectors) {
-  const bool is_compared = std::any_of(results.begin(), results.end(),
-                                       [](const auto& r) { return r.left_out < r.cases; });
-  const bool passed = is_compared && std::all_of(results.begin(), results.end(),
-                                                 [](const auto& r) { return r.passed; });
-  if (arguments.json) {
-    Json out{{"melflow_version", kVersion},
-             {"backend", "cpu"},
-             {"instruction_set", MelKernel::instruction_set()},
-             {"passed", passed}};
-    out.update(head);
-    put(stdout, json_text(out));
-  } else {
-    say(stdout, "melflow {} (cpu, {})\n\n", kVersion, MelKernel::instruction_set());
-    put(stdout, parity_text(what, lines, results, vectors));
-  }
-  if (!is_compared) complain("nothing was compared, so nothing is proven; the verdicts say why");
-  return passed ? kDone : kRunFailed;
-}
-
-int verify_vectors(const ParityArguments& arguments) {
-  ParityVectors vectors = load_vectors(arguments);
-  vectors.presets.emplace_back(kDeltas, ParityTolerance{});
-  check_names(arguments.question.presets, vectors);
-  const auto wanted = [&](const std::string& preset) {
-    const auto& names = arguments.question.presets;
-    return names.empty() || std::find(names.begin(), names.end(), preset) != names.end();
-  };
-  std::vector<ParityResult> cases;
-  for (const ParityCase& one : vectors.cases)
-    if (wanted(one.preset)) cases.push_back(check_case(one, vectors.tolerance(one.preset)));
-  for (const ParityDelta& one : vectors.deltas)
-    if (wanted(kDeltas)) cases.push_back(check_delta(one, vectors.tolerance(kDeltas)));
-  const std::vector<ParityResult> presets = by_preset(cases);
-  const Json head{{"presets", parity_json(presets, vectors)},
-                  {"cases", parity_json(cases, vectors)}};
-  return arguments.all ? finish(arguments, cases, head, "case", cases, vectors)
-                       : finish(arguments, cases, head, "preset", presets, vectors);
-}
-
-// Returns the input for both sides: the files or, if there are none, the test signals.
-std::vector<ParityRecording> recordings_of(const std::vector<std::string>& files, int rate) {
-  return files.empty() ? signal_recordings(rate) : read_recordings(files, rate);
-}
-
-int verify_files(const ParityArguments& arguments, const ParityQuestion& question,
-                 const std::vector<std::string>& files) {
-  const ParityOptions options = parity_options(question);
-  const ParityVectors vectors = load_vectors(arguments);
-  const int rate = options.mel.sample_rate;
-  const auto recordings = recordings_of(files, rate);
-  const ReferenceAnswer answer =
-      ask_reference(arguments.python.empty() ? own_python() : arguments.python, options.library,
-                    options.mel, options.changed, recordings);
-  if (!arguments.json && !options.node.empty())
-    say(stdout, "{} of {}, beside {}{}{}\n", options.node, question.pipeline, options.library,
-        options.changed.empty() ? "" : "; other than in its preset: ",
-        fmt::format("{}", fmt::join(options.changed, ", ")));
-  if (!arguments.json && !options.remark.empty()) say(stdout, "{}\n", options.remark);
-  if (!arguments.json) say(stdout, "the library's calls: {}\n", answer.source.function);
-  const std::string name(options.preset->name);
-  std::vector<ParityResult> results;
-  for (std::size_t i = 0; i < recordings.size(); ++i) {
-    results.push_back(check_recording(name, options.mel, vectors.tolerance(name), recordings[i],
-                                      answer.source, answer.rows[i]));
-    if (!arguments.json && recordings[i].file_rate > 0 && recordings[i].file_rate != rate)
-      say(stdout, "{}: resampled from {} to {} Hz, for both\n", recordings[i].path,
-          recordings[i].file_rate, rate);
-  }
-  Json head{{"reference", options.library}};
-  if (!options.node.empty()) head.update({{"pipeline", question.pipeline}, {"node", options.node}});
-  head.update({{"preset", options.preset->name},
-               {"changed", options.changed},
-               {"sample_rate", rate},
-               {"function", answer.source.function},
-               {"files", parity_json(results, vectors)}});
-  return finish(arguments, results, head, files.empty() ? "signal" : "file", results, vectors);
-}
 
 bool has_pipeline(const ParityArguments& arguments) {
   std::error_code error;
@@ -212,9 +114,22 @@ int verify_parity(const ParityArguments& arguments) {
     files.erase(files.begin());
   }
   check_recordings(files);
-  return question.pipeline.empty() && question.library.empty()
-             ? verify_vectors(arguments)
-             : verify_files(arguments, question, files);
+  std::vector<std::string> in_double;  // presets
+  for (const ParityLibrary& l : parity_libraries())
+    if (l.is_double) in_double.insert(in_double.end(), l.presets.begin(), l.presets.end());
+  Json words{{"presets", question.presets}, {"vectors", arguments.vectors},
+             {"all", arguments.all},        {"json", arguments.json},
+             {"python", arguments.python},  {"files", files},
+             {"in_double", in_double},      {"instruction_set", MelKernel::instruction_set()}};
+  if (!question.pipeline.empty() || !question.library.empty())
+    words["asked"] = parity_options(question);
+  PythonHost* host = python_host();
+  if (host == nullptr) throw NeedsPython{"melflow verify-parity"};
+  clean_python_path();  // for the Python that has the library
+  const PythonVerb done = host->run_verb("parity", json_text(words));
+  put(stdout, done.printed);
+  if (!done.complaint.empty()) complain(done.complaint);
+  return done.status;
 }
 
 }  // namespace

@@ -116,6 +116,13 @@ class PythonItems {
                             const std::function<void(std::span<const std::byte>)>& take) const = 0;
 };
 
+/// How a verb that Python runs has ended.
+struct PythonVerb {
+  int status = 0;
+  std::string printed;    ///< for stdout
+  std::string complaint;  ///< for stderr; "": none
+};
+
 class PythonHost {
  public:
   virtual ~PythonHost() = default;
@@ -126,9 +133,8 @@ class PythonHost {
   virtual std::shared_ptr<PythonItems> open_items(const std::string& function,
                                                   const std::string& arguments,
                                                   const WebLimits& web) = 0;
-  /// `melflow export`: returns what it prints. `arguments`: those of melflow.export, a JSON object.
-  /// Throws RunError.
-  virtual std::string export_rows(const std::string& arguments) = 0;
+  /// Calls of_verb() of melflow/MODULE.py. `arguments`: a JSON object. Throws RunError.
+  virtual PythonVerb run_verb(const std::string& module, const std::string& arguments) = 0;
 };
 
 /// Sets the process's Python, once, before the first plan.

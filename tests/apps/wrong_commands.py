@@ -93,7 +93,6 @@ COMMANDS = [
     "report a.yaml a.yaml",
     "verify-parity gone.wav",
     "verify-parity --reference libroas clips/fine.wav",
-    "verify-parity --preset whisperr",
     "show old.npy --file x",
     "run no/a.yaml",
     "graph a.yaml -o x.svg",

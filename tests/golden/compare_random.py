@@ -7,7 +7,7 @@ Out: a line for each case that is not within the bound, with all it takes to run
      Exit status 1 where a library has fewer than 99 % of its cases within it, or melflow refuses one.
 
 A case is a seed, a library, options that both have, and a signal of signals.py. melflow runs as a program,
-the library by the calls of apps/parity/parity_reference.py; definition.py takes part in the bound only.
+the library by the calls of apps/python/melflow/parity_reference.py; definition.py takes part in the bound only.
 
 The bound is that of two computations in single precision. A transform has in every bin an error of SHARE of
 the frame's largest amplitude A: with p the exponent `power`, (|X| + SHARE A)^p - |X|^p, which the filters sum
@@ -44,7 +44,8 @@ import wave
 import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "apps/parity")]
+sys.path[:0] = [str(HERE)]
+sys.path.append(str(HERE.parents[1] / "apps/python/melflow"))
 
 import definition
 import option_table

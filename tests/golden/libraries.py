@@ -3,7 +3,7 @@
 In:  resolved options (definition.resolve) and float32 samples in [-1, 1).
 Out: [frames, bands] as the library computed it, in float64.
 
-What users can call as well, with verify-parity --reference, is in apps/parity/parity_reference.py; here are
+What users can call as well, with verify-parity --reference, is in apps/python/melflow/parity_reference.py; here are
 cepstra, and which function stands for which preset.
 """
 
@@ -11,7 +11,7 @@ import functools
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "apps/parity"))
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "apps/python/melflow"))
 
 from parity_reference import (KALDI_WINDOWS, by_ast, by_hifigan, by_kaldi, by_librosa, by_nemo,
                               by_speechbrain, by_torchaudio, by_whisper, kaldi_frames, kaldi_times,

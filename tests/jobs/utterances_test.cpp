@@ -701,7 +701,7 @@ TEST_CASE("utterances: a recording of another length than its list says is told"
   CHECK(remarks(nemo(R"(, "offset": 0)"), "exclude: []") == Remarks{{"short.wav", is}});
   CHECK(remarks(nemo(R"(, "offset": 1)"), "exclude: []").empty());  // that of a part
   CHECK(remarks(R"({"path": "short.wav", "duration": 8})", "exclude: []").empty());  // in any unit
-  CHECK(remarks(nemo(""), "utterances: {}") ==
+  CHECK(remarks(nemo(R"(, "offset": 0)"), "utterances: {}") ==
         Remarks{{"short.wav#t=0,8",
                  "ok: files.utterances: ends 2.000 s after the end of its recording: has the rest "
                  "only"}});

@@ -164,8 +164,8 @@ graph:
         self.assertIn(">call: half<", page)
         self.assertIn(">call: list<", page)
         self.assertNotIn("@", page)
-        height, wide, high = (float(re.search(pattern, page)[1]) for pattern in ('height: ([0-9]+)px', '<rect [^>]* width="([0-9]+)"',
-                                                                                 '<rect [^>]* height="([0-9]+)"'))
+        height, wide, high = (float(re.search(pattern, page)[1]) for pattern in ('height: ([0-9]+)px', '<rect [^>]* width="([0-9.]+)"',
+                                                                                 '<rect [^>]* height="([0-9.]+)"'))
         self.assertGreater(height, float(re.search('viewBox="0 0 [0-9]+ ([0-9]+)"', page)[1]))
         box = 0.0
         for y, kind, text in re.findall('<(?:rect|text) x="[0-9.]+" y="([0-9.]+)"[^>]* class="([hcb])"(?:/>|>([^<]*)<)', page):

@@ -45,6 +45,10 @@ SCRIPTS = {
         os.symlink(path, "m.onnx_data")
         print(models.Onnx.fingerprint("m.onnx"))
         """,
+    "vectors": """
+        from melflow import parity_vectors
+        parity_vectors.read(path)
+        """,
     "a loader's pipeline": """
         loader = melflow.Loader(path, batch_size=2)
         next(iter(loader))

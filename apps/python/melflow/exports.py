@@ -353,9 +353,10 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
             "without_rows": int((rows.count == 0).sum()), "renamed_splits": given.renamed}
 
 
-def of_verb(words: str) -> str:
-    """The verb: its arguments as JSON. Gives what it prints."""
+def of_verb(words: str) -> Tuple[int, str, str]:
+    """The verb: its arguments as JSON. Gives its exit status, what it prints, and its complaint."""
     done = export(**json.loads(words, strict=False))
-    return (f"{done['folder']}: {done['format']}, {done['recordings']} recordings, {done['rows']} rows, {done['bytes']} bytes" +
+    text = (f"{done['folder']}: {done['format']}, {done['recordings']} recordings, {done['rows']} rows, {done['bytes']} bytes" +
             (f"; {done['without_rows']} recordings have no rows: recordings.csv says why" if done["without_rows"] else "") +
             "".join(f"; the files of {split} are called {name}" for split, name in done["renamed_splits"].items()))
+    return 0, text, ""

@@ -97,7 +97,7 @@ def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> _Rows:
         elif array.dtype == np.uint8:
             scale = "of 8 bits without a sign are (samples - 128.0) / 128"
         raise ValueError(f"samples are floating point with 1 as full scale, or int16, these are {array.dtype}: {scale}")
-    rows, warning = chain.rows(np.ascontiguousarray(array), arguments.rate("sample_rate", sample_rate))
+    rows, warning, _ = chain.rows(np.ascontiguousarray(array), arguments.rate("sample_rate", sample_rate))
     scale = _melflow.scale_remark(float(max(array.max(), -array.min()))) if array.dtype.kind == "f" and len(array) else ""
     return rows, "; ".join(filter(None, (scale, warning)))
 
@@ -254,7 +254,7 @@ def _rows_of_file(chain: FeatureChain, file: Any) -> _Rows:
 
 def _rows_at(chain: FeatureChain, path: str, name: str) -> _Rows:
     try:
-        rows, warning = chain.rows_of_file(path)
+        rows, warning, _ = chain.rows_of_file(path)
         return rows, f"{name}: {_with_arguments(warning)}" if warning else ""
     except RunError as error:
         raise RunError(f"{name}: {_with_arguments(str(error))}") from None

@@ -13,6 +13,7 @@ SOURCE = 64 << 20  # of Python
 MODEL = 64 << 30
 SOUND = 4 << 30  # which Python reads as a whole
 DOCUMENT = 16 << 20
+VECTORS = 256 << 20
 INDEX = 16 << 30
 PIPELINE = 1 << 20
 

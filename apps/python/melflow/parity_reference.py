@@ -441,6 +441,8 @@ def answer(request):
 
 
 def main():
+    # Python looks for modules beside this file first, where are those of melflow.
+    sys.path[:] = [path for path in sys.path if os.path.realpath(path) != os.path.dirname(os.path.realpath(__file__))]
     request_path, answer_path = sys.argv[1:]
     with open(request_path, encoding="utf-8") as file:
         request = json.load(file)
