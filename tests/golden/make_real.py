@@ -18,15 +18,9 @@ import soundfile
 
 import definition
 import golden_text
+from make_golden import RECORDINGS
 from make_presets import computed, kaldi_frame, noted_errors, report, row_text
 
-RECORDINGS = [
-    ("asterisk-core-sounds-en-wav",
-     "usr/share/asterisk/sounds/en_US_f_Allison/vm-review.wav"),
-    ("asterisk-core-sounds-ru-wav",
-     "usr/share/asterisk/sounds/ru_RU_f_IvrvoiceRU/screen-callee-options.wav"),
-    ("alsa-utils", "usr/share/sounds/alsa/Front_Center.wav"),
-]
 ROWS_PER_CASE = 4
 
 

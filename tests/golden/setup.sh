@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the Python environment of make_real.py, make_presets.py, make_recipes.py and make_filterbanks.py, from a
+# Makes the Python environment of make_golden.py, make_presets.py, make_recipes.py and make_filterbanks.py, from a
 # bare Debian 12. Only needed to recompute the expected numbers: the tests read the JSON files and
 # need no Python.
 #
@@ -11,6 +11,7 @@
 # Then:
 #   tests/support/fetch_audio.sh AUDIO asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav \
 #     alsa-utils
+#   DIR/bin/python tests/golden/make_golden.py AUDIO
 #   DIR/bin/python tests/golden/make_real.py AUDIO
 #   DIR/bin/python tests/golden/make_presets.py
 #   DIR/bin/python tests/golden/make_recipes.py
