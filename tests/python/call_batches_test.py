@@ -44,6 +44,25 @@ class CallBatchesTest(CallsCase):
         for i in np.flatnonzero(expected.count)[:5]:
             np.testing.assert_allclose(pooled.recording(i)[0], expected.recording(i).mean(0), rtol=1e-5)
 
+    def test_functions_that_give_their_own_memory_again(self):
+        plain, _ = self.samples_of("fresh", lambda node: node)
+        for options in ({"function": "own:OwnBlocks", "blocks": 1000}, {"function": "own:OwnBatches", "batch": 4},
+                        {"function": "own:OwnBatches", "batch": 4, "processes": 2}):
+            with self.subTest(**options):
+                doubled, _ = self.samples_of("reused", lambda node: node.map(**options), workers=4)
+                for one, other in zip(doubled, plain):
+                    np.testing.assert_array_equal(one, 2 * other)
+        for processes in (0, 2):
+            both, _ = self.samples_of("own_results", lambda node: node.map("own:own_results", gives="waveforms", grows=2, processes=processes))
+            for one, other in zip(both, plain):
+                np.testing.assert_array_equal(one, np.concatenate([2 * other, 3 * other]))
+
+    def test_a_list_of_results_needs_to_be_asked_for(self):
+        _, report = self.samples_of("lists", lambda node: node.map(lambda samples: [samples, samples] if len(samples) < 9000 else samples))
+        said = {r["reason"] for r in report["remarks"] if r["stage"] == "python"}
+        self.assertEqual(len(said), 1)
+        self.assertIn("the function gives 2 arrays of samples; give one, or write gives: waveforms", said.pop())
+
     def test_a_batch_fails_only_what_is_wrong_in_it(self):
         def told(**options):
             _, node = self.decoded(workers=2)

@@ -398,7 +398,8 @@ class CallsTest(CallsCase):
             ("own:three", {}, "the function gives 3 arrays of samples; give one, or write gives: waveforms"),
             ("own:with_rate", {}, "a pair of samples and a rate; give the samples alone.* a resample node changes it"),
             ("own:with_rate", {"gives": "waveforms"}, "a pair of samples and a rate; give the samples alone"),
-            ("own:ragged", {}, "the function gives list .*, which is no array"),
+            ("own:ragged", {}, "the function gives 2 arrays of samples; give one, or write gives: waveforms"),
+            ("own:ragged", {"gives": "rows", "columns": 1}, "the function gives list .*, which is no array"),
             ("own:embedding", {"gives": "rows", "columns": 1, "grows": 0.001}, "gives rows of 4 values, and columns is 1; set columns: 4"),
         ]:
             with self.subTest(said), self.assertRaisesRegex(melflow.RunError, said):

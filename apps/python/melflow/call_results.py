@@ -65,6 +65,11 @@ def _array(value: Any) -> np.ndarray:
         raise TypeError(f"the function gives {shown(value)}, which is no array") from None
 
 
+def _copied(array: np.ndarray) -> np.ndarray:
+    """Always a copy, since the function may write its next result to the same memory."""
+    return np.array(array, np.float32, order="C")
+
+
 def _refuse_rate(value: Any) -> None:
     if isinstance(value, tuple) and len(value) == 2 and np.ndim(value[1]) == 0 and hasattr(value[0], "__len__"):
         raise TypeError("the function gives a pair of samples and a rate; give the samples alone: they have the rate that the function "
@@ -78,7 +83,7 @@ def samples_of(value: Any) -> np.ndarray:
         array = array / np.float32(32768)
     if array.ndim != 1 or array.dtype.kind != "f":
         raise TypeError(f"the function gives {shown(value)}; samples are an array [samples] of floats or int16")
-    array = np.ascontiguousarray(array, np.float32)
+    array = _copied(array)
     if not np.isfinite(array).all():
         raise ValueError("the function gives samples that are no numbers (NaN or infinite)")
     return array
@@ -94,7 +99,7 @@ def _rows(value: Any) -> np.ndarray:
     array = _array(value)
     if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
         raise TypeError(f"the function gives {shown(value)}; rows are an array [rows, columns], or one row")
-    array = np.ascontiguousarray(array, np.float32)
+    array = _copied(array)
     return array[None] if array.ndim == 1 else array
 
 
@@ -115,6 +120,9 @@ def results_of(gives: str, value: Any) -> List[np.ndarray]:
     if gives == "utterances":
         return [_utterances(value)]
     if gives == "waveform" and not inspect.isgenerator(value):
+        if isinstance(value, (list, tuple)) and value and np.ndim(value[0]) > 0:
+            _refuse_rate(value)
+            raise TypeError(f"the function gives {len(value)} arrays of samples; give one, or write gives: waveforms")
         return [samples_of(value)]
     if not inspect.isgenerator(value) and not isinstance(value, (list, tuple)):
         raise TypeError(f"the function gives {shown(value)}; several results are a generator or a list of arrays of samples")

@@ -7,7 +7,7 @@ import functools
 import inspect
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -48,11 +48,10 @@ class Here:
         if len(arrays) > 1:
             try:
                 with noting(None):
-                    given = self._called_together(arrays, rate)
-                return [answer_of(lambda: self._results(one)) for one in given]
+                    return self._called_together(arrays, rate, lambda one: answer_of(lambda: self._results(one)))
             except BaseException:  # each of them says what is wrong with it, if anything
                 pass
-        return [answer_of(lambda: self._results(self._called_together([array], rate)[0])) for array in arrays]
+        return [answer_of(lambda: self._called_together([array], rate, self._results)[0]) for array in arrays]
 
     def _results(self, value: Any) -> List[np.ndarray]:
         return results_of(self._gives, value)
@@ -73,14 +72,16 @@ class Here:
         finally:
             self._idle.append(worker)
 
-    def _called_together(self, arrays: List[np.ndarray], rate: int) -> List[Any]:
+    def _called_together(self, arrays: List[np.ndarray], rate: int, take_one: Callable[[Any], Any]) -> List[Any]:
         """Always with as many, so that what is computed of one does not depend on how many come together."""
         def take(value: Any) -> List[Any]:
+            if inspect.isgenerator(value):  # which may give the same memory again
+                value = [np.array(one) if isinstance(one, np.ndarray) else one for one in value]
             values = list(value) if hasattr(value, "__iter__") else None
             if values is None or len(values) != self._batch:
                 raise TypeError(f"the function gives {shown(value) if values is None else f'{len(values)} results'} for a batch of "
                                 f"{self._batch}; give one for each")
-            return values[:len(arrays)]
+            return [take_one(one) for one in values[:len(arrays)]]
 
         return self._called(batch_of(arrays, self._batch), rate, take)
 
@@ -108,13 +109,17 @@ class Stream:
 
     def __call__(self, blocks: List[np.ndarray], rate: int, is_last: bool) -> Answer:
         """One array of what it gives for all these blocks."""
-        def made() -> List[np.ndarray]:
+        def given() -> Iterator[Any]:
             if self._object is None:
                 self._object = self._make()
-            given = [self._object(*((block, rate) if self._takes_rate else (block,))) for block in blocks]
+            for block in blocks:
+                yield self._object(*((block, rate) if self._takes_rate else (block,)))
             if is_last and hasattr(self._object, "finish"):
-                given.append(self._object.finish())
-            return [np.concatenate([np.zeros(0, np.float32), *(samples_of(one) for one in given if one is not None)])]
+                yield self._object.finish()
+
+        def made() -> List[np.ndarray]:
+            # Each is taken before the next call, which may give the same memory.
+            return [np.concatenate([np.zeros(0, np.float32), *(samples_of(one) for one in given() if one is not None)])]
 
         return answer_of(made)
 
