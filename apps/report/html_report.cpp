@@ -29,9 +29,10 @@ std::size_t count(const Json& files, const char* key) {
   return it != files.end() && it->is_number() ? it->get<std::size_t>() : 0;
 }
 
-std::string title(const Json& report) {
+// Of a graph that was not run "".
+std::string summary(const Json& report) {
   const auto it = report.find("files");
-  if (it == report.end()) return "melflow";
+  if (it == report.end()) return "";
   return fmt::format(
       "melflow: {}, {} ok, {} skipped, {} failed{}", plural(count(*it, "found"), "file"),
       count_text(count(*it, "ok")), count_text(count(*it, "skipped")),
@@ -135,8 +136,9 @@ std::string nonce() {
 std::string html_report(const Json& report) {
   Json shown = report;
   if (const auto it = shown.find("remarks"); it != shown.end() && it->size() > kMostRemarks) {
-    shown["more_remarks"] = it->size() - kMostRemarks;
+    const std::size_t more = it->size() - kMostRemarks;
     it->erase(it->begin() + kMostRemarks, it->end());
+    shown["more_remarks"] = more;
   }
   const std::pair<std::string_view, std::string> parts[] = {{"title", html_text(title(shown))},
                                                             {"nonce", nonce()},

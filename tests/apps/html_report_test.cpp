@@ -10,6 +10,7 @@
 
 #include "apps/report/format.h"
 #include "apps/report/html_report.h"
+#include "pipeline/base/text.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
@@ -65,7 +66,7 @@ Reported run_with_page(const TempFolder& folder, std::vector<std::string> more =
   Reported out{test::run(folder, command), "", {}};
   if (out.ended.code == 3 || out.ended.code == 0) {
     out.page = test::read_text(folder / "r.html");
-    out.json = Json::parse(test::read_text(folder / "r.json"));
+    out.json = Json::parse(without_escaped_bytes(test::read_text(folder / "r.json")));
   }
   return out;
 }
