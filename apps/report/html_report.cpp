@@ -34,7 +34,7 @@ std::string summary(const Json& report) {
   const auto it = report.find("files");
   if (it == report.end()) return "";
   return fmt::format(
-      "melflow: {}, {} ok, {} skipped, {} failed{}", plural(count(*it, "found"), "file"),
+      "{}, {} ok, {} skipped, {} failed{}", plural(count(*it, "found"), "file"),
       count_text(count(*it, "ok")), count_text(count(*it, "skipped")),
       count_text(count(*it, "failed")),
       count(*it, "not_run") > 0 ? ", " + count_text(count(*it, "not_run")) + " not run" : "");
@@ -115,7 +115,7 @@ std::string tables(const Json& report) {
     else
       out += "<h2>" + in_words(key) + "</h2>\n" + table(Json{{key, value}});
   }
-  return "<h1>" + html_text(title(report)) + "</h1>\n" + table(figures) + out;
+  return "<h1>" + summary(report) + "</h1>\n" + table(figures) + out;
 }
 
 // In a script, "<" could begin its end, or a comment.
@@ -140,10 +140,12 @@ std::string html_report(const Json& report) {
     it->erase(it->begin() + kMostRemarks, it->end());
     shown["more_remarks"] = more;
   }
-  const std::pair<std::string_view, std::string> parts[] = {{"title", html_text(title(shown))},
-                                                            {"nonce", nonce()},
-                                                            {"tables", tables(shown)},
-                                                            {"report", inlined(shown)}};
+  const std::string files = summary(shown);
+  const std::pair<std::string_view, std::string> parts[] = {
+      {"title", files.empty() ? "melflow" : "melflow: " + files},
+      {"nonce", nonce()},
+      {"tables", tables(shown)},
+      {"report", inlined(shown)}};
   std::string out;
   std::string_view rest = kPage;
   for (std::size_t begin; (begin = rest.find("{{")) != rest.npos;) {

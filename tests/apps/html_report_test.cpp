@@ -1,4 +1,4 @@
-// `--report`: the page of a run as it is without scripts. html_in_browser_test.cpp has the drawings.
+// `--report`: the page of a run without scripts. html_in_browser_test.cpp has the drawings.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
