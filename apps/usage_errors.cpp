@@ -8,6 +8,7 @@
 
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
+#include "pipeline/plan/plan.h"
 
 namespace melflow {
 namespace {
@@ -149,6 +150,14 @@ std::string wrong_verb(const CLI::App& app, const std::vector<std::string>& argu
                        excerpt(word));
   return fmt::format("there is no option '{}' before the command{}; the commands are {}",
                      excerpt(word), did_you_mean(word, options), fmt::join(names, ", "));
+}
+
+std::string advice_on(const StageInfo& stage, const std::string& option, const Value& given) {
+  const auto config = stage.configure();
+  NodeOptions common;
+  Schema of_all;
+  common.describe(of_all);
+  return advice_on(option, {&config->schema(), &of_all}, given);
 }
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pipeline/base/problem.h"
 #include "pipeline/stage/run_context.h"
 
 namespace melflow {
@@ -93,5 +94,20 @@ inline std::shared_ptr<RunTask> set_task(RunServices& services, RunTask task) {
 /// The task of the run; one with its defaults where the caller set none.
 inline RunTask& task_of(const RunContext& run) { return *run.services.find_or_make<RunTask>(); }
 inline Update update_of(const RunContext& run) { return task_of(run).update; }
+
+/// A stage whose pipeline may be one that cannot be updated.
+class RefusesUpdate {
+ public:
+  /// Why it cannot, and what to do instead; "" where it can.
+  [[nodiscard]] virtual std::string why_no_update() const = 0;
+
+ protected:
+  ~RefusesUpdate() = default;
+  /// Throws RunError where the run is an update that cannot be.
+  void check_update(const RunContext& run) const {
+    if (update_of(run) == Update::none) return;
+    if (const std::string why = why_no_update(); !why.empty()) throw RunError(why);
+  }
+};
 
 }  // namespace melflow

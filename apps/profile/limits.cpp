@@ -71,22 +71,27 @@ auto stage_named(const RunReport& r, const std::string& name) {
 
 // Finds a node that is given fewer slots than there are workers while the node before it is
 // blocked. It need not be at work all the time: a worker that leaves it goes on with what it has
-// made.
-Loss lost_to_few_slots(const RunReport& r, const Demands& demands, std::size_t busiest) {
+// made, and beside other programs a worker may come late to what waits for it. So a queue before
+// one slot is full because of that slot, even if it is empty in turn.
+Loss lost_to_few_slots(const RunReport& r, const Demands& demands) {
   constexpr double kHeld = 0.5;  // of the time at work or waiting for a worker, at least
-  const StageReport& s = r.stages[busiest];
-  const Demands::Stage& d = demands.stages[busiest];
-  Loss out{Cause::slots, s.name, 0};
-  const int most = d.option.most > 0 ? std::min(d.option.most, r.workers) : r.workers;
-  if (!d.option.is_settable || !d.on_workers || d.has_calls ||
-      d.slots >= std::min(most, demands.working_slots(most)) ||
-      share_of(s.time.busy + s.time.waiting_core, s) < kHeld)
-    return out;
-  for (const EdgeReport& e : r.edges) {
-    const auto from = stage_named(r, e.from);
-    const bool is_full = d.slots == 1 || e.mean_depth >= 0.5 * e.capacity;
-    if (e.to == s.name && is_full && from != r.stages.end())
-      out.share = std::max(out.share, share_of(from->time.blocked_output, *from));
+  Loss out{Cause::slots, "", 0};
+  for (std::size_t i = 0; i < r.stages.size(); ++i) {
+    const StageReport& s = r.stages[i];
+    const Demands::Stage& d = demands.stages[i];
+    const int most = d.option.most > 0 ? std::min(d.option.most, r.workers) : r.workers;
+    if (!d.option.is_settable || !d.on_workers || d.has_calls ||
+        d.slots >= std::min(most, demands.working_slots(most)))
+      continue;
+    const bool is_held = share_of(s.time.busy + s.time.waiting_core, s) >= kHeld;
+    for (const EdgeReport& e : r.edges) {
+      const auto from = stage_named(r, e.from);
+      if (e.to != s.name || from == r.stages.end()) continue;
+      double share = share_of(from->time.blocked_output, *from);
+      if (!is_held) share = std::min(share, share_of(s.time.waiting_input, s));
+      if (d.slots > 1 && (!is_held || e.mean_depth < 0.5 * e.capacity)) continue;
+      if (share > out.share) out = {Cause::slots, s.name, share};
+    }
   }
   return out;
 }
@@ -144,7 +149,7 @@ Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
       {Cause::ending, most.name, std::max(at_the_end, share_of(most.time.idle_after_end, most))}};
   // Nodes that wait for memory count as blocked, too, so queues are judged only without such waits.
   if (r.memory_wait_seconds < kLossNamed * r.graph_seconds) {
-    losses.push_back(lost_to_few_slots(r, demands, at));
+    losses.push_back(lost_to_few_slots(r, demands));
     losses.push_back(lost_by_queues(r));
   }
   const Loss worst = *std::max_element(

@@ -94,6 +94,8 @@ BatchRun::BatchRun(const Settings& settings) {
   const PlanNode& node = node_of_batches(plan);
   const auto& batches = dynamic_cast<const BatchSource&>(*node.stage);
   inputs_ = batches.inputs();
+  for (const PlanNode& n : plan.nodes)
+    if (n.info->traits.divides) dividers_.push_back(n.written);
   fingerprint_ = feature_fingerprint(node.stage->feature_settings());
   queue_ = std::make_shared<BatchQueue>(batches.prefetch());
   manifest_ = &lister(*plan.nodes.front().stage).manifest();

@@ -66,6 +66,8 @@ class BatchRun final : public EndsWithPython {
   [[nodiscard]] Listing listing() const;
   /// The inputs that a batch has for every sample, in the order of a SampleBatch.
   [[nodiscard]] const std::vector<BatchInput>& inputs() const { return inputs_; }
+  /// The nodes that make several results of a recording.
+  [[nodiscard]] const std::vector<std::string>& dividers() const { return dividers_; }
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
   /// The report; valid after the last batch.
   [[nodiscard]] const RunReport& report() const { return report_; }
@@ -82,6 +84,7 @@ class BatchRun final : public EndsWithPython {
   std::unique_ptr<Runner> runner_;
   const Manifest* manifest_ = nullptr;
   std::vector<BatchInput> inputs_;
+  std::vector<std::string> dividers_;
   std::string fingerprint_;
   RunReport report_;
   std::string error_;

@@ -13,7 +13,7 @@
 #include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "pipeline/base/problem.h"
-#include "stages/features/mel/mel_presets.h"
+#include "stages/features/mel_stage_options.h"
 #include "stages/sample_scale.h"
 
 using namespace melflow;
@@ -71,6 +71,19 @@ nb::tuple rows_of_file(const StageChain& chain, const std::string& path) {
   return rows_and_warning(chain, std::move(rows));
 }
 
+// Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
+std::optional<int> preset_rate(const std::string& name) {
+  MelStageOptions options;
+  Schema schema;
+  options.describe(schema);
+  Problems problems;
+  schema.read(Value::map({{"preset", Value::scalar(name), {}}}), "", problems);
+  if (!problems.empty()) throw ConfigError(problems);
+  const MelPreset* preset = options.preset.preset;
+  if (preset == nullptr || !preset->has_fixed_times) return std::nullopt;
+  return preset->options.sample_rate;
+}
+
 }  // namespace
 
 void bind_features(nb::module_& m);
@@ -104,13 +117,5 @@ void bind_features(nb::module_& m) {
                    })
       .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
   m.def("scale_remark", &scale_remark, nb::arg("peak"));
-  // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
-  m.def(
-      "preset_rate",
-      [](const std::string& name) -> std::optional<int> {
-        const MelPreset* preset = find_preset(name);
-        if (preset == nullptr || !preset->has_fixed_times) return std::nullopt;
-        return preset->options.sample_rate;
-      },
-      nb::arg("name"));
+  m.def("preset_rate", &preset_rate, nb::arg("name"));
 }

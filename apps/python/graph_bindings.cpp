@@ -15,9 +15,11 @@
 #include "apps/python/text_caster.h"
 #include "apps/report/html_report.h"
 #include "apps/report/report_json.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/plan_arguments.h"
 #include "config/document.h"
 #include "config/reference.h"
+#include "config/top_level.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 
@@ -32,6 +34,17 @@ std::string parse(const std::string& name, const std::string& text) {
                                 : read_document(text, name);
   if (!document.problems.empty()) throw ConfigError(document.problems);
   return json_text(json_of(document.root));
+}
+
+// `stage`: "" for the keys of a pipeline.
+std::string option_advice(const std::string& stage, const std::string& option,
+                          const std::string& given) {
+  if (!stage.empty())
+    return advice_on(*Registry::global().find(stage), option, Value::scalar(given));
+  TopLevelOptions top;
+  Schema schema;
+  top.describe(schema);
+  return advice_on(option, {&schema}, Value::scalar(given));
 }
 
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -62,6 +75,8 @@ void bind_graphs(nb::module_& m);
 void bind_graphs(nb::module_& m) {
   m.def("schema", [] { return schema_json(); });
   m.def("stage_count", [] { return Registry::global().all().size(); });
+  m.def("option_advice", &option_advice, nb::arg("stage"), nb::arg("option"), nb::arg("given"));
+  m.def("stage_advice", [](const std::string& name) { return Registry::global().advice_on(name); });
   m.def("parse", &parse, nb::arg("name"), nb::arg("text"));
   m.def("picture", &picture, nb::arg("rows"), nb::arg("unit"), nb::arg("frame_seconds"),
         nb::arg("band_hz"), nb::arg("title"));

@@ -39,6 +39,13 @@ using namespace melflow;
 
 namespace {
 
+// The number of a result among those that a node makes of the same item; -1 where it makes none.
+std::int64_t number_by(std::string_view node, const SubItem* result) {
+  for (; result != nullptr; result = result->of.get())
+    if (result->maker == node) return static_cast<std::int64_t>(result->number);
+  return -1;
+}
+
 nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   nb::dict out;
   for (std::size_t k = 0; k < batch.inputs.size(); ++k) {
@@ -56,6 +63,14 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
     file = static_cast<std::int64_t>(run.manifest().listed(static_cast<std::size_t>(file)));
   out["file"] = array(std::move(batch.files));
   out["offset"] = array(std::move(batch.offsets));
+  if (run.dividers().empty()) return out;
+  nb::dict result;
+  for (const std::string& node : run.dividers()) {
+    std::vector<std::int64_t> numbers;
+    for (const auto& of_sample : batch.results) numbers.push_back(number_by(node, of_sample.get()));
+    result[nb::cast(node)] = array(std::move(numbers));
+  }
+  out["result"] = result;
   return out;
 }
 

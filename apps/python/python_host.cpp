@@ -1,4 +1,5 @@
 // Calls of Python functions from stages: through melflow/calls.py.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
@@ -251,16 +252,26 @@ class Items final : public PythonItems {
       if (given.is_none()) return std::nullopt;
       const auto parts = nb::cast<nb::tuple>(given);
       PythonItem out{.path = nb::cast<std::string>(parts[0]),
-                     .cells = {},
+                     .columns = {},
                      .size = nb::cast<std::int64_t>(parts[2]),
                      .modified = nb::cast<std::int64_t>(parts[3]),
                      .file = nb::cast<std::string>(parts[4]),
                      .problem = nb::cast<std::string>(parts[5])};
-      for (const nb::handle cell : nb::cast<nb::list>(parts[1])) {
-        const auto pair = nb::cast<nb::tuple>(cell);
-        out.cells.emplace_back(nb::cast<std::string>(pair[0]), nb::cast<std::string>(pair[1]));
-      }
+      for (const nb::handle column : nb::cast<nb::list>(parts[1]))
+        out.columns.push_back(nb::cast<std::string>(column));
       return out;
+    } catch (const nb::python_error& error) {
+      throw RunError(text_of(error));
+    }
+  }
+  [[nodiscard]] Result<std::string> cell(const std::string& column) const override {
+    const WithinPython python;
+    if (!python) throw RunError("Python is shutting down");
+    try {
+      auto [text, problem] =
+          nb::cast<std::pair<std::string, std::string>>(items_.attr("cell")(column));
+      if (problem.empty()) return std::move(text);
+      return ItemError::failed(std::move(problem));
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
     }

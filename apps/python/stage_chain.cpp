@@ -133,16 +133,16 @@ Ledger::Entry StageChain::pass(const std::vector<Step>& steps, const Blocks& in,
       };
   for (std::size_t i = 0; i < in.size(); ++i)
     if (!put(0, in[i], i + 1 == in.size())) break;
-  // A failure, or else the first warning.
-  Ledger::Entry said{Outcome::ok, "", ""};
+  // The last failure, or else the warnings.
+  Ledger::Entry failed;
+  Ledger::Warnings warnings;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (passes[i] == nullptr) continue;
     const Ledger::Entry entry = passes[i]->end();
-    if (entry.outcome != Outcome::ok ||
-        (said.outcome == Outcome::ok && said.reason.empty() && !entry.reason.empty()))
-      said = {entry.outcome, steps[i].name, entry.reason};
+    if (entry.outcome != Outcome::ok) failed = {entry.outcome, steps[i].name, entry.reason};
+    if (!entry.reason.empty()) warnings.emplace_back(steps[i].name, entry.reason);
   }
-  return said;
+  return failed.outcome == Outcome::open ? Ledger::warned(warnings) : failed;
 }
 
 StageChain::Recording StageChain::recording(std::shared_ptr<const FileRef> file,
@@ -165,7 +165,11 @@ StageChain::Recording StageChain::recording(std::shared_ptr<const FileRef> file,
       continue;
     }
     Rows made = rows(u.blocks, -1, 0, kAll);
-    if (made.entry.reason.empty()) made.entry = std::move(u.entry);
+    if (made.entry.outcome == Outcome::ok && !u.entry.reason.empty())
+      made.entry = made.entry.reason.empty()
+                       ? std::move(u.entry)
+                       : Ledger::warned({{u.entry.stage, std::move(u.entry.reason)},
+                                         {made.entry.stage, std::move(made.entry.reason)}});
     out.push_back(std::move(made));
   }
   return out;

@@ -9,7 +9,9 @@
 #include "pipeline/base/problem.h"
 #include "stages/audio/declared_length.h"
 #include "stages/containers/container.h"
+#include "stages/output/earlier_rows.h"
 #include "stages/output/row_sink.h"
+#include "stages/run_task.h"
 
 namespace melflow {
 namespace {
@@ -112,16 +114,36 @@ void check_root(const Plan& made, const FeatureFile& output) {
   }
 }
 
+Plan plan_of(const FeatureFile& output, LoadOptions options) {
+  const std::string config = output.text("config");
+  if (config.empty())
+    throw RunError(output.path() + ": does not record the configuration that it was made with");
+  options.has_all_options = true;
+  return load_plan_text(config, output.path() + ": config", options);
+}
+
+std::string why_no_update(const Plan& plan) {
+  std::string why;
+  for (const PlanNode& n : plan.nodes)
+    if (const auto* stage = dynamic_cast<const RefusesUpdate*>(n.stage.get()); why.empty() && stage)
+      why = stage->why_no_update();
+  return why;
+}
+
+std::string cure_of(const Plan& made, const std::string& output) {
+  return why_no_update(made).empty() ? cure_of_damaged_rows(output, made.settings.sinks)
+                                     : "run its pipeline again, with overwrite: true";
+}
+
 const PlanNode& only_sink(const Plan& plan, const std::string& path) {
   const PlanNode* out = nullptr;
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
     if (out != nullptr || dynamic_cast<const RowSink*>(n.stage.get()) == nullptr)
       throw RunError(fmt::format(
-          "{}: this file is of a pipeline with more than one output ({} is another); "
-          "rows are recomputed where it has one. Remove this file, and `melflow update` "
-          "with its pipeline makes it again",
-          path, n.name));
+          "{}: this file is of a pipeline with more than one output ({} is another); rows are "
+          "recomputed where it has one. If they are damaged, {}",
+          path, n.name, cure_of(plan, path)));
     out = &n;
   }
   return *out;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/load.h"
 #include "pipeline/plan/plan.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/output/formats/feature_file.h"
@@ -26,6 +27,15 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs);
 /// to the folder in which the command was run, or a disk may not be mounted. `made`: the plan that
 /// made the output. Does nothing for a corpus that is no folder of files.
 void check_root(const Plan& made, const FeatureFile& output);
+
+/// Returns the plan that made an output, by the configuration in it. Throws RunError where it has
+/// none, and ConfigError.
+Plan plan_of(const FeatureFile& output, LoadOptions options);
+
+/// Says why the pipeline cannot be updated; "" where it can be.
+std::string why_no_update(const Plan& plan);
+/// Says what to do about damaged rows of an output that the plan has made.
+std::string cure_of(const Plan& made, const std::string& output);
 
 /// Returns the stage that writes the output of a pipeline. Throws RunError, naming the output
 /// `path`, where the pipeline has several, or one that does not write rows.

@@ -84,12 +84,7 @@ std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::siz
 
 Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed,
                      const LoadOptions& options) {
-  const std::string config = file.text("config");
-  if (config.empty())
-    throw RunError(file.path() + ": does not record the configuration that it was made with");
-  LoadOptions of_output = options;
-  of_output.has_all_options = true;
-  Plan plan = load_plan_text(config, file.path() + ": config", of_output);
+  Plan plan = plan_of(file, options);
   const PlanNode& sink = only_sink(plan, file.path());
   check_root(plan, file);
   if (auto* lists = dynamic_cast<ReadsLists*>(plan.nodes.front().stage.get())) lists->list_given();

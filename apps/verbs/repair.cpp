@@ -44,25 +44,11 @@ struct Examined {
   std::size_t kept = 0;
 };
 
-std::string config_of(const FeatureFile& file) {
-  std::string config = file.text("config");
-  if (config.empty())
-    throw RunError(file.path() + ": does not record the configuration that it was made with");
-  if (!file.complete())
-    throw RunError(file.path() +
-                   ": this file is not complete; the command that began it goes on with it");
-  return config;
-}
-
 void check_index(const FeatureFile& file) {
   if (file.is_index_as_written()) return;
   throw RunError(file.path() +
                  ": cannot be repaired: its index is not what was written, so that it is "
                  "not known which rows are whose. Copy it again, or rebuild it (overwrite: true)");
-}
-
-Plan plan_of(const FeatureFile& file, const LoadOptions& options) {
-  return load_plan_text(config_of(file), file.path() + ": config", options);
 }
 
 Examined examine(const FeatureFile& named) {
@@ -118,6 +104,9 @@ int repair(const RepairArguments& arguments) {
   {
     const FeatureFile file(arguments.file);
     check_index(file);
+    if (!file.complete())
+      throw RunError(file.path() +
+                     ": this file is not complete; the command that began it goes on with it");
     const Plan made = plan_of(file, options);
     const PlanNode& sink = only_sink(made, file.path());
     found = examine(file);

@@ -1,5 +1,6 @@
 // melflow run and update: the plan, the run with its progress, and the final messages.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
@@ -22,6 +23,7 @@
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/dry_run.h"
+#include "apps/verbs/output_corpus.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watch.h"
@@ -178,11 +180,17 @@ std::string given_text(const PlanArguments& plan, const Value& stored) {
 std::string what_to_do_text(const RunReport& report, const Plan& plan,
                             const PlanArguments& arguments) {
   if (report.ending != Ending::complete || report.counts.failed == 0) return {};
-  return "  Fix or exclude these files" +
-         (plan.settings.sinks > 1
-              ? std::string(".\n")
-              : fmt::format("; `melflow update {}` then computes what has changed.\n",
-                            given_text(arguments, plan.settings.config)));
+  const Value& config = plan.settings.config;
+  if (why_no_update(plan).empty())
+    return fmt::format(
+        "  Fix or exclude these files; `melflow update {}` then computes what has changed.\n",
+        given_text(arguments, config));
+  const bool writes = std::any_of(plan.nodes.begin(), plan.nodes.end(), [&](const PlanNode& n) {
+    const Value *graph = config.find("graph"), *node = graph ? graph->find(n.name) : nullptr;
+    return node != nullptr && node->find("overwrite") != nullptr;
+  });
+  return fmt::format("  Fix or exclude these files, and run it again{}.\n",
+                     writes ? ", with overwrite: true" : "");
 }
 
 int preview(const RunArguments& arguments, Plan plan, Documents& documents) {

@@ -8,6 +8,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
 #include "config/reference.h"
 #include "pipeline/base/text.h"
@@ -44,7 +45,7 @@ int print_option(const StageInfo& stage, const std::string& option) {
         print_option(row);
         return kDone;
       }
-  std::string advice = advice_on(option, {&config->schema(), &of_all}, Value::scalar("VALUE"));
+  std::string advice = advice_on(stage, option, Value::scalar("VALUE"));
   if (advice.empty()) advice = fmt::format("; `melflow stages {}` lists them", stage.name);
   complain(fmt::format("{} has no option '{}'{}", stage.name, excerpt(option), advice));
   return kUsage;

@@ -14,12 +14,15 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/output_check.h"
+#include "apps/verbs/output_corpus.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/recompute.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/output/earlier_rows.h"
 #include "stages/output/formats/feature_file.h"
+#include "stages/python/python_functions.h"
 
 namespace melflow {
 namespace {
@@ -43,7 +46,17 @@ void list_some(std::string& out, const Files& files, const NameOf& name) {
     out += fmt::format("\n  and {} more (--json lists them all)", files.size() - kShown);
 }
 
-std::string text_of(const FeatureFile& file, const CheckedRows& found) {
+// What repair would refuse is not advised. Where there is no plan, repair says what it needs.
+std::string cure_of(const FeatureFile& file, const LoadOptions& options) {
+  try {
+    return melflow::cure_of(plan_of(file, options), file.path());
+  } catch (const std::runtime_error&) {
+  } catch (const NeedsPython&) {
+  }
+  return cure_of_damaged_rows(file.path(), 1);
+}
+
+std::string text_of(const FeatureFile& file, const CheckedRows& found, const LoadOptions& options) {
   std::string out = fmt::format("{}: the rows of {} are what was written", file.path(),
                                 plural(found.right, "file"));
   if (found.unknown > 0)
@@ -52,7 +65,7 @@ std::string text_of(const FeatureFile& file, const CheckedRows& found) {
   if (!found.wrong.empty()) {
     out += fmt::format("; those of {} are not:", plural(found.wrong.size(), "file"));
     list_some(out, found.wrong, [&](std::size_t i) { return one_line(file.files()[i].path); });
-    out += fmt::format("\nIs the disk sound? `melflow repair {}` makes them again", file.path());
+    out += fmt::format("\nIs the disk sound? If so, {}", cure_of(file, options));
   }
   return out + "\n";
 }
@@ -111,7 +124,7 @@ int run_verify(const VerifyArguments& arguments) {
     if (anew) out["recomputed"] = json_of(file, *anew);
     put(stdout, json_text(out));
   } else {
-    put(stdout, text_of(file, found));
+    put(stdout, text_of(file, found, arguments.stored.load_options()));
     for (const std::string& one : unfit) put(stdout, one_line(one) + "\n");
     if (anew) put(stdout, text_of(file, *anew));
   }

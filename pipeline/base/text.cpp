@@ -91,11 +91,10 @@ std::string shortened(std::string_view text, std::size_t most) {
   return fmt::format("{}… ({} bytes)", beginning(text, most), text.size());
 }
 
-std::string kept_text(std::string text) {
+std::string kept_text(std::string text, std::size_t most) {
   constexpr std::size_t kOfNote = 48;  // at most
-  if (text.size() <= kLongestKept) return text;
-  return fmt::format("{}… shortened ({} bytes)", beginning(text, kLongestKept - kOfNote),
-                     text.size());
+  if (text.size() <= most) return text;
+  return fmt::format("{}… shortened ({} bytes)", beginning(text, most - kOfNote), text.size());
 }
 
 std::string one_line(std::string_view text) {

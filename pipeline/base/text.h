@@ -26,9 +26,9 @@ std::string one_line(std::string_view text);
 std::string shortened(std::string_view text, std::size_t most);
 
 /// Cuts a reason or warning, such as the text of an exception, to what is kept of it: at most
-/// kLongestKept bytes, with "… shortened" and its length at the end.
-std::string kept_text(std::string text);
+/// `most` bytes, with "… shortened" and its length at the end.
 constexpr std::size_t kLongestKept = 4096;
+std::string kept_text(std::string text, std::size_t most = kLongestKept);
 
 constexpr std::size_t kLongestPath = 4096;  ///< the system's own limit [bytes]
 

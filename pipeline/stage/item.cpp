@@ -1,6 +1,7 @@
 #include "pipeline/stage/item.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "pipeline/base/text.h"
@@ -89,23 +90,31 @@ void Stream::sink_done(int stage) {
   taken_.fetch_or(reach_.of(stage).sinks, std::memory_order_acq_rel);
 }
 
+// Of each node the first ones are kept: one that is dropped has as many before it, whatever comes
+// later, so what is told does not depend on which came first in time.
 void Stream::warn(int stage, std::string text, std::uint64_t block) {
-  text = kept_text(std::move(text));
+  Remark remark{{stage, block}, kept_text(std::move(text))};
   const std::lock_guard lock(mutex_);
-  const auto same = std::find_if(remarks_.begin(), remarks_.end(),
-                                 [stage](const Remark& r) { return r.at.stage == stage; });
-  if (same == remarks_.end())
-    remarks_.push_back({{stage, block}, std::move(text)});
-  else if (block < same->at.block)
-    *same = {{stage, block}, std::move(text)};
+  const auto is_of_stage = [stage](const Remark& r) { return r.at.stage == stage; };
+  const auto same = std::find_if(remarks_.begin(), remarks_.end(), [&](const Remark& r) {
+    return is_of_stage(r) && r.text == remark.text;
+  });
+  if (same != remarks_.end()) {
+    if (same->at.block <= block) return;
+    remarks_.erase(same);
+  }
+  remarks_.insert(std::move(remark));
+  const auto count = std::count_if(remarks_.begin(), remarks_.end(), is_of_stage);
+  if (static_cast<std::size_t>(count) > Ledger::kMostWarnings + 1)
+    remarks_.erase(std::prev(remarks_.lower_bound({{stage + 1, 0}, ""})));
 }
 
-// Returns the warning of the first node, among nodes that see the block in any case.
-const Stream::Remark* Stream::remark() const {
-  const Remark* first = nullptr;
+// Returns the warnings of nodes that see the block in any case.
+std::vector<Stream::Remark> Stream::remarks_that_count() const {
+  std::vector<Remark> out;
   for (const Remark& r : remarks_)
-    if (!is_over(r.at, true) && (first == nullptr || r.at.stage < first->at.stage)) first = &r;
-  return first;
+    if (!is_over(r.at, true)) out.push_back(r);
+  return out;
 }
 
 bool Stream::is_remarked(int stage) const {
@@ -208,8 +217,8 @@ void Stream::end_last_part() {
       of_part.at.block = 0;  // before everything reported about the part itself
       part_->lose(std::move(of_part));
     }
-  } else if (const Remark* r = remark()) {
-    part_->warn(r->at.stage, r->text);
+  } else {
+    for (Remark& r : remarks_that_count()) part_->warn(r.at.stage, std::move(r.text));
   }
   part_.reset();
 }
@@ -233,17 +242,24 @@ void Stream::close(std::size_t record) {
     ledger_.close(record, is_skipped ? Outcome::skipped : Outcome::failed, by.at.stage,
                   by.error.reason);
   } else if (((taken_.load() | lost) & reach_.all()) == reach_.all()) {
-    const Remark* said = remark();
-    Remark by = said != nullptr ? *said : Remark{{-1, 0}, ""};
+    std::vector<Remark> said = remarks_that_count();
     if (!losses.empty()) {
       const Loss& main = main_of(losses);
-      if (main.error.kind == ItemError::Kind::failed && said == nullptr)
-        by = {main.at, "is not in every output: " + main.error.reason};
+      if (main.error.kind == ItemError::Kind::failed) {
+        Remark r{main.at, "is not in every output: " + main.error.reason};
+        const auto at = std::upper_bound(said.begin(), said.end(), r);
+        said.insert(at, std::move(r));
+      }
       tell_sinks(record, losses);
     }
+    Ledger::Warnings warnings;
+    for (Remark& r : said)
+      warnings.emplace_back(ledger_.stages().at(static_cast<std::size_t>(r.at.stage)),
+                            std::move(r.text));
     if (is_timed() && (taken_.load() & ~kept) != 0)
       ledger_.note_latency(RunClock::now() - records_.began);
-    ledger_.close(record, Outcome::ok, by.at.stage, by.text);
+    ledger_.close(record, Outcome::ok, said.empty() ? -1 : said.front().at.stage,
+                  Ledger::warned(warnings).reason);
   } else {
     ledger_.close(record, Outcome::failed, -1,
                   "lost on the way: not every output took it (a bug in a stage)");

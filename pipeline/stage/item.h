@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -108,8 +110,8 @@ class Stream {
     const std::uint64_t sinks = lost();
     return sinks != 0 && is_behind_losses(sinks, stage, block);
   }
-  /// Adds a warning about an item that is ok. If there are several, that of the first node in the
-  /// plan is kept.
+  /// Adds a warning about an item that is ok. Different ones are all told, in the order of the plan
+  /// and, of one node, of the blocks; Ledger::warned() says how many.
   void warn(int stage, std::string text, std::uint64_t block = 0);
   /// Whether an earlier stage failed the item or warned about it, or the run cut the item off.
   [[nodiscard]] bool is_remarked(int stage) const;
@@ -154,9 +156,15 @@ class Stream {
     bool on_purpose = false;  // by a route or by keep()
     bool is_kept = false;     // the sink has the item from an earlier run
   };
+  // In their order. Of one block that comes to a node by several inputs nothing tells which warning
+  // is first in time, so the texts decide.
   struct Remark {
     Place at;
     std::string text;
+    [[nodiscard]] bool operator<(const Remark& other) const {
+      return std::tie(at.stage, at.block, text) <
+             std::tie(other.at.stage, other.at.block, other.text);
+    }
   };
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_behind_losses(std::uint64_t sinks, int stage, std::uint64_t block) const;
@@ -171,7 +179,7 @@ class Stream {
   }
   [[nodiscard]] std::vector<const Loss*> losses_that_count() const;
   [[nodiscard]] static const Loss& main_of(const std::vector<const Loss*>& losses);
-  [[nodiscard]] const Remark* remark() const;
+  [[nodiscard]] std::vector<Remark> remarks_that_count() const;
   void tell_sinks(std::size_t record, const std::vector<const Loss*>& losses) const;
   void close(std::size_t record);
   void end_last_part();
@@ -190,7 +198,7 @@ class Stream {
   std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: lost by all
   mutable std::mutex mutex_;
   std::vector<Loss> losses_;
-  std::vector<Remark> remarks_;  // at most one per stage
+  std::set<Remark> remarks_;  // per stage at most one more than are told
   bool cancelled_ = false;
   std::uint64_t next_piece_ = 0;
   std::size_t begun_ = 0;         // number of parts begun

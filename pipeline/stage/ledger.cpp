@@ -25,6 +25,22 @@ const char* to_text(Outcome outcome) {
   return "";
 }
 
+Ledger::Entry Ledger::warned(const Warnings& warnings) {
+  std::size_t size = 0;
+  for (const auto& [stage, text] : warnings) size += stage.size() + text.size();
+  const std::size_t most = size > kLongestKept / 2 ? kLongestKept / (kMostWarnings + 1) : size;
+  Entry out{Outcome::ok, "", ""};
+  for (std::size_t i = 0; i < std::min(warnings.size(), kMostWarnings); ++i) {
+    const auto& [stage, text] = warnings[i];
+    if (i == 0) out.stage = stage;
+    if (i > 0) out.reason += "; ";
+    if (i > 0 && stage != warnings[i - 1].first) out.reason.append(stage).append(": ");
+    out.reason += warnings.size() == 1 ? text : kept_text(text, most);
+  }
+  if (warnings.size() > kMostWarnings) out.reason += "; and more";
+  return out;
+}
+
 void Ledger::open(std::size_t found, std::vector<std::string> stages) {
   const std::lock_guard lock(mutex_);
   records_ = std::vector<Record>(found);

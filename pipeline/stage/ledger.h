@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/base/duration_histogram.h"
@@ -34,12 +35,17 @@ class Ledger {
     [[nodiscard]] std::size_t closed() const { return ok + skipped + failed + not_run; }
   };
   /// The record of an item. `stage`: the node's name, "" for ok without a warning; `reason`: the
-  /// reason or, for an ok item, the warning.
+  /// reason or, for an ok item, the warnings.
   struct Entry {
     Outcome outcome = Outcome::open;
     std::string stage;
     std::string reason;
   };
+  /// The record of an item that is ok, with warnings, {node, text} each, in their order: the node
+  /// of the first, and the first kMostWarnings joined by "; ", with the node where it is another.
+  using Warnings = std::vector<std::pair<std::string, std::string>>;
+  static constexpr std::size_t kMostWarnings = 4;
+  [[nodiscard]] static Entry warned(const Warnings& warnings);
   using Listener = std::function<void(std::size_t index, Outcome outcome)>;
 
   /// Sets the number of items and the node names that `stage` numbers refer to. Called before the

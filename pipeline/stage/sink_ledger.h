@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "pipeline/base/result.h"
 #include "pipeline/stage/ledger.h"
@@ -37,10 +38,13 @@ class SinkLedger {
   [[nodiscard]] Ledger::Entry entry(std::size_t index) const {
     if (of(index) == Outcome::open) return run_.entry(index);
     Ledger::Entry own = own_.load()->entry(index);
-    // A warning that the item did not reach another sink is reported here, too.
-    if (own.outcome == Outcome::ok && own.reason.empty() && run_.outcome(index) == Outcome::ok)
-      return run_.entry(index);
-    return own;
+    if (own.outcome != Outcome::ok || run_.outcome(index) != Outcome::ok) return own;
+    // What is told of it for other sinks, such as that they lack it, is told here, too.
+    Ledger::Entry of_run = run_.entry(index);
+    if (of_run.reason.find(own.reason) != of_run.reason.npos) return of_run;
+    if (of_run.reason.empty()) return own;
+    return Ledger::warned(
+        {{own.stage, std::move(own.reason)}, {of_run.stage, std::move(of_run.reason)}});
   }
   /// The entry of an item that this sink did not get, or had before the run; else one that is open.
   [[nodiscard]] Ledger::Entry own_entry(std::size_t index) const {

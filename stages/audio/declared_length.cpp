@@ -42,8 +42,9 @@ std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> with_declared_length(
 
 double declared_length_in(std::string_view warning) {
   double out = 0;
-  if (!warning.starts_with(kBegin)) return out;
-  warning.remove_prefix(kBegin.size());
+  const std::size_t at = warning.find(kBegin);
+  if (at == warning.npos) return out;
+  warning.remove_prefix(at + kBegin.size());
   std::from_chars(warning.data(), warning.data() + warning.size(), out);
   return out;
 }

@@ -10,10 +10,10 @@
 namespace melflow {
 
 /// Passes the blocks of a recording on, with a warning where its end is more than 25 ms from
-/// `declared` [s], which is as much as Lhotse allows.
+/// `declared` [s], which is as much as Lhotse allowed until 1.31.
 std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> with_declared_length(
     std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> blocks, double declared);
-/// The length that such a warning names [s]; 0 for any other.
+/// The length that such a warning, among others of the recording, names [s]; 0 where there is none.
 double declared_length_in(std::string_view warning);
 
 }  // namespace melflow

@@ -117,7 +117,10 @@ struct SyntheticOptions {
   }
 };
 
-class Synthetic final : public Source<Signal>, public ManifestSource, public MakesAhead {
+class Synthetic final : public Source<Signal>,
+                        public ManifestSource,
+                        public MakesAhead,
+                        public RefusesUpdate {
  public:
   explicit Synthetic(SyntheticOptions options) : options_(std::move(options)) {}
 
@@ -156,9 +159,11 @@ class Synthetic final : public Source<Signal>, public ManifestSource, public Mak
     return s.echo(false);
   }
 
+  [[nodiscard]] std::string why_no_update() const override {
+    return "synthetic: there are no files that could be new; use melflow run instead";
+  }
   void start(RunContext& run) override {
-    if (update_of(run) != Update::none)
-      throw RunError("synthetic: there are no files that could be new; use melflow run instead");
+    check_update(run);
     manifest_ = Manifest("synthetic");
     manifest_.set_target_names({"frequency"});
     std::vector<std::uint32_t> folders;

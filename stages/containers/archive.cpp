@@ -136,8 +136,10 @@ void Archive::unpack(int fd, std::uint64_t size) {
         "all that is in it, or unpack it (gunzip) and name the .tar",
         path_, std::strerror(error)));
   if (!inflater.is_whole()) {
-    remarks_.push_back(
-        fmt::format("{}: is damaged at byte {}; what follows is missing", path_, taken));
+    remarks_.push_back(fmt::format(
+        "{}: is damaged at byte {} or before; members may be wrong, and what follows is "
+        "missing{}",
+        path_, taken, cure_of_archive(path_)));
     add_damage(at, at);
   }
   remarks_.push_back(fmt::format(
@@ -265,6 +267,10 @@ ContainedItem archived_item(const std::string& path) {
     }
   }
   return {};
+}
+
+std::string cure_of_archive(std::string_view path) {
+  return fmt::format("; copy the archive {} again, or pack it again", path);
 }
 
 bool inflate_member(const std::byte* packed, std::size_t size, std::byte* out,

@@ -76,6 +76,8 @@ class Archive final : public Container {
 
 /// Whether a path ends in .tar, .tar.gz, .tgz or .zip, in upper or lower case.
 bool is_archive_name(std::string_view path);
+/// What to do about damage in an archive: "; copy the archive x.zip again, or pack it again".
+std::string cure_of_archive(std::string_view path);
 /// Returns the index of an archive, which this process keeps while the file stays the same. Throws
 /// RunError.
 std::shared_ptr<const Archive> archive_at(const std::string& path);

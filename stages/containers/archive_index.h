@@ -35,6 +35,11 @@ class ArchiveBytes {
   std::size_t have_ = 0;
 };
 
+/// Why a member cannot be read whose header is damaged.
+inline std::string damaged_header(const std::string& archive) {
+  return "its header in the archive is damaged" + cure_of_archive(archive);
+}
+
 class TarIndex {
  public:
   TarIndex(Archive& archive, ArchiveBytes& bytes) : archive_(archive), bytes_(bytes) {}

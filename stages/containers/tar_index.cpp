@@ -184,12 +184,12 @@ void TarIndex::take(std::span<const unsigned char> header, std::uint64_t data, s
   }
   std::string problem;
   if (extra_.is_damaged)
-    problem = "its header in the archive is damaged";
+    problem = damaged_header(archive_.path());
   else if (type == 'S' || extra_.is_sparse)
     problem =
         "is stored with holes (a sparse file), which is not supported; pack it without --sparse";
   else if (data + size > bytes_.size())
-    problem = "is cut off: the archive ends in it";
+    problem = "is cut off: the archive ends in it" + cure_of_archive(archive_.path());
   if (type == '1' || type == '2') {
     const std::string to(extra_.link.empty() ? field(header, 157, 100) : extra_.link);
     links_.push_back({name, type == '1' ? to : beside(name, to)});

@@ -71,7 +71,7 @@ std::string path_of(std::string_view name, std::uint8_t host, std::uint16_t flag
 
 // Why the bytes of a member cannot be had; "" if they can.
 std::string problem_of(std::uint16_t flags, std::uint16_t method, std::uint64_t stored,
-                       std::uint64_t size) {
+                       std::uint64_t size, const std::string& archive) {
   if ((flags & 1) != 0) return "is encrypted";
   if (method != 0 && method != 8)
     return fmt::format(
@@ -79,7 +79,7 @@ std::string problem_of(std::uint16_t flags, std::uint16_t method, std::uint64_t 
   // Deflate makes at most 1032 bytes of one.
   if (method == 0 ? size != stored
                   : stored == 0 || size / 1032 > stored || stored > size + size / 1000 + 64)
-    return "its header in the archive is damaged";
+    return damaged_header(archive);
   return "";
 }
 
@@ -133,10 +133,10 @@ bool ZipIndex::read_directory(const Directory& directory) {
     const bool is_whole =
         take_zip64(entry.subspan(kEntrySize + name, extra), {&size, &stored, &header});
     const std::uint16_t flags = u16(entry, 8), method = u16(entry, 10);
-    std::string problem =
-        is_whole ? problem_of(flags, method, stored, size) : "its header in the archive is damaged";
+    std::string problem = is_whole ? problem_of(flags, method, stored, size, archive_.path())
+                                   : damaged_header(archive_.path());
     if (problem.empty() && (header + directory.shift > bytes_.size() || stored > bytes_.size()))
-      problem = "is cut off: the archive ends in it";
+      problem = "is cut off: the archive ends in it" + cure_of_archive(archive_.path());
     const std::string_view text(reinterpret_cast<const char*>(entry.data()) + kEntrySize, name);
     // Nothing but the second copy of a name shows that one of them is damaged.
     const std::uint64_t begin = header + directory.shift;
@@ -146,7 +146,7 @@ bool ZipIndex::read_directory(const Directory& directory) {
         (local.size() < kLocalSize + name || u32(local, 0) != kLocal || u16(local, 26) != name ||
          std::memcmp(text.data(), local.data() + kLocalSize, name) != 0)) {
       archive_.add_damage(begin, begin + kLocalSize + name);
-      problem = "its header in the archive is damaged";
+      problem = damaged_header(archive_.path());
     }
     const bool is_usable = problem.empty();
     if (const std::string path = path_of(text, entry[5], flags); !path.ends_with('/'))
@@ -195,14 +195,15 @@ void ZipIndex::search_headers() {
     const std::uint16_t flags = u16(header, 6), method = u16(header, 8);
     std::string problem;
     if (!take_zip64(header.subspan(kLocalSize + name, extra), {&size, &stored}))
-      problem = "its header in the archive is damaged";
+      problem = damaged_header(archive_.path());
     else if ((flags & 8) != 0 && stored == 0)
-      problem = "its size was in the archive's directory, which is damaged";
+      problem = "its size was in the archive's directory, which is damaged" +
+                cure_of_archive(archive_.path());
     else
-      problem = problem_of(flags, method, stored, size);
+      problem = problem_of(flags, method, stored, size, archive_.path());
     const std::uint64_t data = at + kLocalSize + name + extra;
     if (problem.empty() && (stored > bytes_.size() || data > bytes_.size() - stored))
-      problem = "is cut off: the archive ends in it";
+      problem = "is cut off: the archive ends in it" + cure_of_archive(archive_.path());
     const std::string_view text(reinterpret_cast<const char*>(header.data()) + kLocalSize, name);
     const bool is_usable = problem.empty();
     if (const std::string path = path_of(text, header[5], flags); !path.ends_with('/'))
@@ -220,7 +221,8 @@ void ZipIndex::search_headers() {
   if (!is_found) bytes_.refuse("a zip archive");
   archive_.remarks_.push_back(
       archive_.path() +
-      ": its directory is damaged; its members were searched for, and some may be missing");
+      ": its directory is damaged; its members were searched for, and some may be missing" +
+      cure_of_archive(archive_.path()));
 }
 
 void ZipIndex::read() {

@@ -222,8 +222,8 @@ class Listing {
         add(fmt::format("{}@{}", below, begin));
         manifest_.set_problem(
             manifest_.size() - 1,
-            fmt::format("the archive is damaged from byte {} to {}; members may be missing", begin,
-                        end));
+            fmt::format("the archive is damaged from byte {} to {}; members may be missing{}",
+                        begin, end, cure_of_archive(archive->path())));
         facts_.take_none();
         ++damages;
       }
@@ -276,7 +276,7 @@ class Listing {
   void read_manifest() {
     if (context_.given != nullptr) {
       begin_list(corpus_text(), "");
-      std::unique_ptr<TableReader> table = context_.given->table();
+      std::unique_ptr<TableReader> table = context_.given->table(list_);
       if (!context_.given->is_empty()) read_table(*mapped(std::move(table), options_.table, ""));
     }
     const std::vector<CorpusLists::List> lists = options_.manifest.files();
@@ -301,7 +301,8 @@ class Listing {
     if (options_.call.empty()) tell(doubled_root(all, manifest_));
     if (!options_.manifest.rest.empty()) take_rest();
     tell(paths_not_utf8(all, manifest_));
-    tell(lines_of_one_path(all, manifest_, lines_.find()));
+    tell(lines_of_one_path(are_several_ || rows_in_.empty() ? all : rows_in_, manifest_,
+                           lines_.find()));
   }
 
   // Refuses a list of which no file is below the root, though all begin beside the list. Looks no
@@ -389,28 +390,32 @@ class Listing {
       columns.emplace(options_, table, list_, options_.labels == Labels::manifest,
                       [this](std::string_view label) { return facts_.renamed(label); });
     const FolderScan folders({"", options_.include, options_.exclude, false});
+    bool has_durations = false;
     const auto take_row = [&] {
       const std::string path = channel.path_of(plain(table.cell("path")), table);
-      const auto where = [&] { return fmt::format("{}:{}", list_, table.line()); };
-      if (path.empty()) throw BadLine(where() + ": the path is empty");
-      if (path.size() > kLongestPath) throw BadLine(where() + ": " + too_long(path));
+      if (path.empty()) throw BadLine(table.where() + ": the path is empty");
+      if (path.size() > kLongestPath) throw BadLine(table.where() + ": " + too_long(path));
       if (options_.is_store && !folders.wanted(path)) {
         not_taken_.add(path.substr(path.rfind('/') + 1));
         return;
       }
       if (is_unfinished(path)) return;
+      const std::string_view of_group = group < 0 ? std::string_view() : table.cell(group);
+      const std::string of_split = split < 0 ? std::string() : table.cell(split);
       const Manifest::Span span = spans ? spans->take(table) : Manifest::Span{};
       add(path);
       const std::size_t file = manifest_.size() - 1;
       if (spans) manifest_.set_span(file, span);
-      if (const double duration = table.duration(); duration > 0)
+      if (const double duration = table.duration(spans.has_value()); duration > 0) {
         manifest_.set_duration(file, duration);
+        has_durations = true;
+      }
       const std::string below = below_root_(path);
       lines_.add(spans ? below_root_(manifest_.name(file)) : below, line_of(table.line()));
-      facts_.take(below, group < 0 ? "" : table.cell(group));
-      if (split >= 0 && !table.cell(split).empty()) {
-        facts_.check_split(table.cell(split), where());
-        facts_.set_split(file, table.cell(split), where());
+      facts_.take(below, of_group);
+      if (!of_split.empty()) {
+        facts_.check_split(of_split, table.where(split));
+        facts_.set_split(file, of_split, table.where(split));
       }
       if (columns) columns->take(table, manifest_, file);
     };
@@ -432,7 +437,8 @@ class Listing {
         bad.add(manifest_, before, e.what());
       }
     }
-    tell(bad.remark(list_, manifest_.size() - first));
+    rows_in_ = table.place(TableReader::kRow).path;
+    tell(bad.remark(rows_in_, manifest_.size() - first));
     if (const std::string empty = columns ? columns->remark() : "";
         !empty.empty() && unused_.insert(empty.substr(list_.size())).second)
       tell(empty);
@@ -441,6 +447,7 @@ class Listing {
       for (const int c : columns->columns()) used.push_back(c);
     if (spans)
       for (const int c : spans->columns()) used.push_back(c);
+    if (has_durations) used.push_back(table.column("duration"));
     for (const std::string& remark : table.remarks(used)) tell(remark);
     // What a template is made of may have the name of the template. A column of the output that is
     // made otherwise is no oversight either.
@@ -456,15 +463,16 @@ class Listing {
 
   // Adds an entry for a row that cannot be used, named after its known values, else after its line.
   void add_bad_line(const TableReader& table, const std::optional<SpanColumns>& spans) {
-    std::string name(plain(table.cell("path")));
-    if (name.size() > kLongestPath) name.clear();
+    std::string name;
     Manifest::Span span;
     try {
+      name = plain(table.cell("path"));
+      if (name.size() > kLongestPath) name.clear();
       if (spans && !name.empty()) span = spans->take(table);
     } catch (const BadLine&) {
       name.clear();
     }
-    if (name.empty()) name = fmt::format("{}:{}", list_, table.line());
+    if (name.empty()) name = table.where();
     add(name);
     facts_.take_none();
     const std::size_t file = manifest_.size() - 1;
@@ -560,6 +568,7 @@ class Listing {
   BelowRoot below_root_;
   FileFacts facts_;
   std::string list_;                        // that is read
+  std::string rows_in_;                     // the file with the rows of the last table
   bool are_several_ = false;                // whether there are several lists
   std::unordered_set<std::string> listed_;  // the paths of the lists, where the rest is taken
   std::size_t met_ = 0;                     // of these, found below the root

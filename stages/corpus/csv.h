@@ -29,7 +29,7 @@ class CsvReader final : public TableReader {
     return row_[static_cast<std::size_t>(column)];
   }
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return line_; }
+  [[nodiscard]] Place place(int) const override { return {lines_.path(), line_}; }
   /// Remarks on rows that span several lines.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 

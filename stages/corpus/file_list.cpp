@@ -67,6 +67,7 @@ class FileList final : public Source<FileRef>,
                        public ManifestSource,
                        public MakesAhead,
                        public ReadsLists,
+                       public RefusesUpdate,
                        public UnitesSources {
  public:
   explicit FileList(SourceOptions options)
@@ -166,6 +167,17 @@ class FileList final : public Source<FileRef>,
     return out;
   }
 
+  // Known when the items are.
+  [[nodiscard]] std::string why_no_update() const override {
+    for (const Corpus& c : corpora_)
+      if (c.given && !c.given->has_paths())
+        return fmt::format(
+            "{}: its items have no `path`, so that an update cannot tell which ones are new; give "
+            "each a `path`, any text that names it, or use melflow run",
+            c.options.call);
+    return {};
+  }
+
   void start(RunContext& run) override {
     RunTask& task = task_of(run);
     is_update_ = task.update != Update::none;
@@ -195,12 +207,7 @@ class FileList final : public Source<FileRef>,
       for (const Corpus& c : corpora_)
         if (c.given) c.given->make_known();
     }
-    for (const Corpus& c : corpora_)
-      if (is_update_ && c.given && !c.given->has_paths())
-        throw RunError(fmt::format(
-            "{}: its items have no `path`, so that an update cannot tell which ones are new; give "
-            "each a `path`, any text that names it, or use melflow run",
-            c.options.call));
+    check_update(run);
     if (task.shuffle) manifest_.shuffle(*task.shuffle);
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);

@@ -81,7 +81,8 @@ JoinedTable::JoinedTable(const TableJoin& join, const std::function<void(std::st
 
   const auto cell = [&](int column) {
     std::string text = column < 0 ? "" : without_blanks(table->cell(column));
-    require_utf8(text, path, table->line());
+    const auto [file, line] = table->place(column);
+    require_utf8(text, std::string(file), line);
     return text;
   };
   std::size_t bad = 0, doubles = 0;
@@ -89,15 +90,15 @@ JoinedTable::JoinedTable(const TableJoin& join, const std::function<void(std::st
   for (;;) {
     try {
       if (!table->next()) break;
+      const std::string name = cell(key);
+      if (name.empty()) continue;
+      Row row{{}, cell(label), cell(split)};
+      for (const int text : texts) row.texts.push_back(cell(text));
+      if (!rows_.insert_or_assign(name, std::move(row)).second && doubles++ == 0)
+        first_double = name;
     } catch (const BadLine& e) {
       if (bad++ == 0) first_bad = e.what();
-      continue;
     }
-    const std::string name = cell(key);
-    if (name.empty()) continue;
-    Row row{{}, cell(label), cell(split)};
-    for (const int text : texts) row.texts.push_back(cell(text));
-    if (!rows_.insert_or_assign(name, std::move(row)).second && doubles++ == 0) first_double = name;
   }
   if (rows_.empty())
     throw RunError(bad > 0 ? first_bad

@@ -19,11 +19,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Cell {
-  std::string text;
-  bool is_list = false;
-  const char* problem = nullptr;
-};
+using Cell = JsonCell;
+
+constexpr std::string_view kPathOfNemo = "audio_filepath";
 
 // Makes cells of the values of an object while it is parsed, so that many names take time in
 // proportion to their number. `place` gives the cell for a name, or null where none is wanted.
@@ -138,7 +136,6 @@ int JsonLinesReader::number_of(std::string_view name) const {
 
 // The name by which the objects have a column.
 std::string_view JsonLinesReader::name_of(std::string_view column) const {
-  constexpr std::string_view kPathOfNemo = "audio_filepath";
   if (number_of("path") >= 0 || number_of(kPathOfNemo) < 0 || number_of(column) >= 0) return column;
   return column == "path" ? kPathOfNemo : column == "start" ? "offset" : column;
 }
@@ -146,6 +143,15 @@ std::string_view JsonLinesReader::name_of(std::string_view column) const {
 int JsonLinesReader::column(std::string_view column) const {
   const int at = number_of(name_of(column));
   return at < static_cast<int>(row_.size()) ? at : -1;
+}
+
+double JsonLinesReader::duration(bool by_parts) const {
+  if (by_parts || name_of("path") != kPathOfNemo) return 0;
+  const auto number = [this](std::string_view name) {
+    const int at = column(name);
+    return at < 0 ? 0 : seconds_in(cell(at));
+  };
+  return number("start") > 0 ? 0 : number("duration");
 }
 
 bool JsonLinesReader::is_in_file(std::string_view name) const {
@@ -219,33 +225,29 @@ std::string JsonLinesReader::parse() {
   };
   if (!read_object(text_, place)) {
     forget(known);
-    for (std::string& cell : row_) cell.clear();
+    row_.assign(row_.size(), {});
     return bad(std::string("this is not a JSON object; one per line is expected") +
                (text_.starts_with('[') ? " (jq -c '.[]' writes a list so)" : ""));
   }
-  row_.resize(cells.size());
-  missing_.resize(cells.size());
+  row_ = std::move(cells);
+  missing_.resize(row_.size());
   objects_ = object;
-  std::string wrong;
-  for (std::size_t i = 0; i < row_.size(); ++i) {
-    row_[i].clear();
-    if (last_[i] != object) {
-      missing_[i].add(std::to_string(line()));
-      continue;
-    }
-    Cell& cell = cells[i];
-    const bool is_list =
-        cell.is_list && std::any_of(required_.begin(), required_.end(),
-                                    [&](const auto& name) { return name_of(name) == names_[i]; });
-    if (cell.problem == nullptr && !is_list) {
-      row_[i] = std::move(cell.text);
-      continue;
-    }
-    wrong = bad(fmt::format(
-        "'{}' {}", excerpt(names_[i]),
+  for (std::size_t i = 0; i < row_.size(); ++i)
+    if (last_[i] != object) missing_[i].add(std::to_string(line()));
+  return {};
+}
+
+const std::string& JsonLinesReader::cell(int column) const {
+  const auto i = static_cast<std::size_t>(column);
+  const Cell& cell = row_[i];
+  const bool is_list =
+      cell.is_list && std::any_of(required_.begin(), required_.end(),
+                                  [&](const auto& name) { return name_of(name) == names_[i]; });
+  if (cell.problem != nullptr || is_list)
+    throw BadLine(fmt::format(
+        "{}:{}: '{}' {}", lines_.path(), line(), excerpt(names_[i]),
         cell.problem != nullptr ? cell.problem : "is a list; write a line for each of its items"));
-  }
-  return wrong;
+  return cell.text;
 }
 
 std::vector<std::string> JsonLinesReader::remarks(const std::vector<int>& used) const {

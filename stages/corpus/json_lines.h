@@ -17,6 +17,13 @@ namespace melflow {
 /// none of that name. Returns the problem, or "".
 std::string json_value(std::string_view object, std::string_view name, std::string& out);
 
+/// What an object has for a name.
+struct JsonCell {
+  std::string text;
+  bool is_list = false;
+  const char* problem = nullptr;  ///< why it cannot be read
+};
+
 class JsonLinesReader final : public TableReader {
  public:
   /// Separates the items of a list in one cell.
@@ -26,20 +33,20 @@ class JsonLinesReader final : public TableReader {
   /// lacks one of the `required` names.
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
-  /// Reads a row, as TableReader::next() does. A line that is no object, or has an object in a
-  /// cell, a zero byte, or a list in a `required` cell, is a BadLine. The cell of an integer has
-  /// all of its digits, that of another number the shortest text that reads back as the number;
-  /// null, NaN and a missing name make an empty cell.
+  /// Reads a row, as TableReader::next() does. A line that is no object is a BadLine.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view column) const override;
   /// Also finds a name that only later objects have, where the file can be read twice.
   [[nodiscard]] int find_column(std::string_view column) override;
-  [[nodiscard]] const std::string& cell(int column) const override {
-    return row_[static_cast<std::size_t>(column)];
-  }
+  /// As TableReader::cell(); a BadLine where there is an object, a zero byte, or in a `required`
+  /// cell a list. The cell of an integer has all of its digits, that of another number the shortest
+  /// text that reads back as the number; null, NaN and a missing name make an empty cell.
+  [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return lines_.number(); }
+  [[nodiscard]] Place place(int) const override { return {lines_.path(), lines_.number()}; }
+  /// Of a line of NeMo's without an offset, the duration; with one it is that of the part.
+  [[nodiscard]] double duration(bool by_parts) const override;
   /// Remarks on lines that lack a name which the first object has.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
@@ -55,7 +62,7 @@ class JsonLinesReader final : public TableReader {
   std::string text_;
   std::vector<std::string> names_;  // names of the columns, and of those that no cell is kept of
   std::unordered_map<std::string, int> numbers_;  // their places in names_
-  std::vector<std::string> row_;                  // cells of the row last read
+  std::vector<JsonCell> row_;                     // cells of the row last read
   std::vector<std::size_t> last_;                 // the last object with the cell, by column
   std::vector<MissingCells> missing_;             // lines without a cell, by column
   std::size_t objects_ = 0;

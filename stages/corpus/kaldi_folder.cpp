@@ -17,7 +17,6 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kOthers = 5;  // the first column that comes from another file
 constexpr const char* kCommands =
     "flac -dc FILE |, sph2pipe -f wav [-c N] FILE |, sox FILE -t wav - remix N | and cat FILE | "
     "stand for FILE, or its channel N; others are run only where commands: allow is written";
@@ -149,7 +148,7 @@ std::vector<std::string> KaldiFolder::files_of(const std::string& path) {
   const auto folder = std::filesystem::is_directory(file, error) ? file : file.parent_path();
   std::vector<std::string> out;
   for (const char* name :
-       {"wav.scp", "segments", "text", "utt2spk", "spk2utt", "utt2lang", "reco2dur"})
+       {"wav.scp", "segments", "text", "utt2spk", "spk2utt", "utt2lang", "reco2dur", "utt2dur"})
     out.push_back((folder / name).string());
   return out;
 }
@@ -171,7 +170,9 @@ KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>
   if (!has_segments_) lines_.emplace(scp_);
   const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
   const auto read = [&](const char* name, const char* column, bool by_speaker, bool of_recording) {
-    if (has(name)) read_other((folder / name).string(), column, by_speaker, of_recording);
+    if (!has(name)) return;
+    columns_.emplace_back(column);
+    others_.push_back(read_other((folder / name).string(), by_speaker, of_recording));
   };
   const bool has_speakers = has("utt2spk");
   read(has_speakers ? "utt2spk" : "spk2utt", "speaker", !has_speakers, false);
@@ -179,16 +180,17 @@ KaldiFolder::KaldiFolder(const std::string& path, const std::vector<std::string>
   read("utt2lang", "language", false, false);
   read("reco2dur", "recording_duration", false, true);
   row_.resize(columns_.size());
+  if (!has_segments_ && has("utt2dur") && !has("reco2dur"))
+    durations_ = read_other((folder / "utt2dur").string(), false, true);
   for (const std::string& name : required)
     if (column(name) < 0)
       throw RunError(fmt::format("{}: there is no column '{}'; there are {}", path, excerpt(name),
                                  fmt::join(columns_, ", ")));
 }
 
-void KaldiFolder::read_other(const std::string& path, const char* column, bool is_by_speaker,
-                             bool is_of_recording) {
-  columns_.emplace_back(column);
-  Other& other = others_.emplace_back();
+KaldiFolder::Other KaldiFolder::read_other(const std::string& path, bool is_by_speaker,
+                                           bool is_of_recording) {
+  Other other;
   other.path = path;
   other.is_of_recording = is_of_recording;
   Ids ids;
@@ -197,15 +199,16 @@ void KaldiFolder::read_other(const std::string& path, const char* column, bool i
     require_utf8(rest, path, line);
     if (!is_by_speaker) {
       ids.add(name, path, line);
-      other.texts[name] = rest;
+      other.texts[name] = {rest, line};
       return;
     }
     std::istringstream utterances(rest);
     for (std::string utterance; utterances >> utterance;) {
       ids.add(utterance, path, line);
-      other.texts[utterance] = name;
+      other.texts[utterance] = {name, line};
     }
   });
+  return other;
 }
 
 void KaldiFolder::read_scp(const std::string& scp, OtherCommands commands) {
@@ -238,9 +241,23 @@ int KaldiFolder::column(std::string_view name) const {
   return it == columns_.end() ? -1 : static_cast<int>(it - columns_.begin());
 }
 
-const std::string* KaldiFolder::text_of(const Other& other) const {
-  const auto it = other.texts.find(row_[other.is_of_recording ? 4 : 3]);
+const KaldiFolder::Other::Text* KaldiFolder::text_of(const Other& other) const {
+  const auto it = other.texts.find(row_[other.is_of_recording ? kRecording : kUtterance]);
   return it == other.texts.end() ? nullptr : &it->second;
+}
+
+TableReader::Place KaldiFolder::place(int column) const {
+  if (column >= kOthers) {
+    const Other& other = others_[static_cast<std::size_t>(column - kOthers)];
+    if (const Other::Text* text = text_of(other)) return {other.path, text->line};
+  }
+  return {lines_->path(), lines_->number()};
+}
+
+double KaldiFolder::duration(bool) const {
+  if (const int c = column("recording_duration"); c >= 0) return seconds_in(cell(c));
+  const Other::Text* text = durations_ ? text_of(*durations_) : nullptr;
+  return text == nullptr ? 0 : seconds_in(text->text);
 }
 
 bool KaldiFolder::next() {
@@ -261,36 +278,36 @@ bool KaldiFolder::next() {
   }
   row_ = {"", "", "", utterance, recording};
   for (const Other& other : others_) {
-    const std::string* const text = text_of(other);
-    row_.push_back(text == nullptr ? "" : *text);
+    const Other::Text* const text = text_of(other);
+    row_.push_back(text == nullptr ? "" : text->text);
   }
   if (!is_complete)
     throw BadLine(fmt::format(
-        "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end, and "
-        "maybe the channel, from 0",
-        lines_->path(), this->line(), excerpt(line)));
+        "{}: '{}' is not a line of segments, which is: utterance, recording, start, end, and maybe "
+        "the channel, from 0",
+        where(), excerpt(line)));
   ids_.add(utterance, lines_->path(), this->line());
   const auto path = paths_.find(recording);
   const bool is_known = path != paths_.end();
-  row_[0] = is_known ? path->second : recording;
-  row_[1] = start;
-  row_[2] = end;
+  row_[kPath] = is_known ? path->second : recording;
+  row_[kStart] = start;
+  row_[kEnd] = end;
   ++utterances_;
   for (Other& other : others_)
     if (text_of(other) == nullptr) other.missing.add(utterance);
-  if (is_known && !channel.empty()) row_[0] = of_channel(path->second, channel);
+  if (is_known && !channel.empty()) row_[kPath] = of_channel(path->second, channel);
   if (is_known) return true;
   const auto why = unusable_.find(recording);
   throw BadLine(why != unusable_.end()
                     ? why->second
-                    : fmt::format("{}:{}: the recording '{}' is not in the wav.scp beside it",
-                                  lines_->path(), this->line(), excerpt(recording)));
+                    : fmt::format("{}: the recording '{}' is not in the wav.scp beside it", where(),
+                                  excerpt(recording)));
 }
 
 // The path of a recording's channel, which a line of segments names, counted from 0.
 std::string KaldiFolder::of_channel(const std::string& path, const std::string& channel) const {
   const auto bad = [&](const std::string& why) {
-    throw BadLine(fmt::format("{}:{}: {}", lines_->path(), line(), why));
+    throw BadLine(fmt::format("{}: {}", where(), why));
   };
   int number = -1;
   const auto [end, error] =

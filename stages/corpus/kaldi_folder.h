@@ -47,13 +47,18 @@ class KaldiFolder final : public TableReader {
     return row_[static_cast<std::size_t>(column)];
   }
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return lines_->number(); }
+  [[nodiscard]] Place place(int column) const override;
+  [[nodiscard]] std::string_view id() const override { return row_[kUtterance]; }
+  /// By reco2dur or, of a recording that is an utterance, utt2dur.
+  [[nodiscard]] double duration(bool) const override;
   [[nodiscard]] bool has_fixed_columns() const override { return true; }
   /// Remarks on utterances that the other files lack, and on times that are not used.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
  private:
   using Map = std::unordered_map<std::string, std::string>;
+  // The first columns; those behind them come from other files.
+  enum Column { kPath, kStart, kEnd, kUtterance, kRecording, kOthers };
   // The ids at the beginning of a file's lines, by which other files refer to them. add() throws
   // RunError for one that comes twice.
   class Ids {
@@ -65,25 +70,30 @@ class KaldiFolder final : public TableReader {
   };
   // A file with a text for each utterance, or for each recording.
   struct Other {
+    struct Text {
+      std::string text;
+      int line = 0;
+    };
     std::string path;
-    Map texts;
+    std::unordered_map<std::string, Text> texts;
     bool is_of_recording = false;
     MissingCells missing;
   };
 
   void read_scp(const std::string& scp, OtherCommands commands);
-  void read_other(const std::string& path, const char* column, bool is_by_speaker,
-                  bool is_of_recording);
-  [[nodiscard]] const std::string* text_of(const Other& other) const;
+  [[nodiscard]] static Other read_other(const std::string& path, bool is_by_speaker,
+                                        bool is_of_recording);
+  [[nodiscard]] const Other::Text* text_of(const Other& other) const;
   [[nodiscard]] std::string of_channel(const std::string& path, const std::string& channel) const;
 
   std::string scp_;
   bool has_segments_ = false, keeps_commands_ = false;
   std::optional<TextLines> lines_;  // of segments, or of wav.scp
   std::vector<std::string> columns_, row_;
-  Map paths_, unusable_;       // by recording: its path, or why there is none
-  std::vector<Other> others_;  // for the columns behind the first five
-  Ids ids_;                    // of the utterances
+  Map paths_, unusable_;            // by recording: its path, or why there is none
+  std::vector<Other> others_;       // for the columns from kOthers on
+  std::optional<Other> durations_;  // utt2dur, where recordings are utterances
+  Ids ids_;                         // of the utterances
   std::size_t utterances_ = 0;
 };
 

@@ -19,12 +19,12 @@ namespace {
 bool next_row(TableReader& table, std::string& why) {
   why.clear();
   try {
-    return table.next();
+    if (!table.next()) return false;
   } catch (const BadLine& e) {
-    if (table.cell("path").empty()) throw;
     why = e.what();
-    return true;
   }
+  if (table.cell("path").empty() && !why.empty()) throw BadLine(why);
+  return true;
 }
 
 }  // namespace

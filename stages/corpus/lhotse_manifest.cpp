@@ -180,10 +180,8 @@ bool LhotseManifest::next() {
       problem = "has a zero byte, which cannot be stored; take it out";
     }
   if (problem.empty()) return true;
-  const std::string id = row_[kUtterance];
-  if (row_[kPath].empty()) row_[kPath] = id;
-  throw BadLine(fmt::format("{}:{}: {} {}", lines_.path(), lines_.number(),
-                            id.empty() ? "this" : excerpt(id), problem));
+  if (row_[kPath].empty()) row_[kPath] = row_[kUtterance];
+  throw BadLine(fmt::format("{}{} {}", where(), row_[kUtterance].empty() ? ": this" : "", problem));
 }
 
 // Takes the cells of an entry; returns the problem with it, or "".

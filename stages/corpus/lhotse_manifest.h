@@ -35,8 +35,9 @@ class LhotseManifest final : public TableReader {
     return row_[static_cast<std::size_t>(column)];
   }
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return lines_.number(); }
-  [[nodiscard]] double duration() const override { return duration_; }
+  [[nodiscard]] Place place(int) const override { return {lines_.path(), lines_.number()}; }
+  [[nodiscard]] std::string_view id() const override { return row_[kUtterance]; }
+  [[nodiscard]] double duration(bool) const override { return duration_; }
   [[nodiscard]] bool has_fixed_columns() const override { return true; }
   /// Remarks on times that are not used.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;

@@ -59,31 +59,30 @@ bool MappedTable::next() {
     if (!table_->next()) return false;
   } catch (const BadLine&) {
     name_columns();
-    make_cells();
     throw;
   }
   name_columns();
-  make_cells();
   return true;
 }
 
-void MappedTable::make_cells() {
-  for (std::size_t t = 0; t < templates_.size(); ++t) {
-    const ColumnsAre::Source& source = templates_[t]->source;
-    std::string& cell = cells_[t];
-    cell = source.front();
-    for (std::size_t i = 1; i < source.size(); i += 2) {
-      if (source[i] == ColumnsAre::kFolder) {
-        cell += folder_;
-      } else if (const int c = table_->column(source[i]); c < 0 || table_->cell(c).empty()) {
-        cell.clear();
-        break;
-      } else {
-        cell += table_->cell(c);
-      }
-      cell += source[i + 1];
+const std::string& MappedTable::cell(int column) const {
+  if (column >= made()) return table_->cell(column - made());
+  const auto t = static_cast<std::size_t>(column);
+  const ColumnsAre::Source& source = templates_[t]->source;
+  std::string& cell = cells_[t];
+  cell = source.front();
+  for (std::size_t i = 1; i < source.size(); i += 2) {
+    if (source[i] == ColumnsAre::kFolder) {
+      cell += folder_;
+    } else if (const int c = table_->column(source[i]); c < 0 || table_->cell(c).empty()) {
+      cell.clear();
+      break;
+    } else {
+      cell += table_->cell(c);
     }
+    cell += source[i + 1];
   }
+  return cell;
 }
 
 std::vector<std::string> MappedTable::remarks(const std::vector<int>& used) const {

@@ -22,13 +22,14 @@ class MappedTable final : public TableReader {
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view name) const override;
   [[nodiscard]] int find_column(std::string_view name) override;
-  [[nodiscard]] const std::string& cell(int column) const override {
-    const auto c = static_cast<std::size_t>(column);
-    return c < cells_.size() ? cells_[c] : table_->cell(column - made());
-  }
+  [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return table_->line(); }
-  [[nodiscard]] double duration() const override { return table_->duration(); }
+  /// A cell of a template is where its row is.
+  [[nodiscard]] Place place(int column) const override {
+    return table_->place(column < made() ? kRow : column - made());
+  }
+  [[nodiscard]] std::string_view id() const override { return table_->id(); }
+  [[nodiscard]] double duration(bool by_parts) const override { return table_->duration(by_parts); }
   [[nodiscard]] bool has_fixed_columns() const override { return table_->has_fixed_columns(); }
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 
@@ -37,13 +38,12 @@ class MappedTable final : public TableReader {
   template <class Find>
   [[nodiscard]] int find(std::string_view name, const Find& find_in_table) const;
   void name_columns();
-  void make_cells();
 
   std::unique_ptr<TableReader> table_;
   ColumnsAre are_;
   std::string folder_;
   std::vector<const ColumnsAre::Column*> templates_;
-  std::vector<std::string> cells_;  // of the templates
+  mutable std::vector<std::string> cells_;  // of the templates, as they were last asked for
   std::vector<std::string> names_;
 };
 

@@ -52,15 +52,14 @@ std::string PathColumn::remark(const Manifest& manifest) const {
                      rule.text(), without, files, example);
 }
 
-SpanColumns::SpanColumns(const ColumnsAre& are, TableReader& table, std::string path)
-    : path_(std::move(path)) {
-  const auto column = [&](const char* name) { return mapped_column(table, path_, name, are); };
+SpanColumns::SpanColumns(const ColumnsAre& are, TableReader& table, const std::string& path) {
+  const auto column = [&](const char* name) { return mapped_column(table, path, name, are); };
   const auto missing = [&](const char* what) {
     throw RunError(fmt::format(
         "{}: there is no column {}, which utterances needs; it has {}; name another by "
         "columns_are: {{start: COLUMN, end: COLUMN}}, or duration in place of end; where each line "
         "is a whole recording, omit utterances",
-        path_, what, fmt::join(table.columns(), ", ")));
+        path, what, fmt::join(table.columns(), ", ")));
   };
   start_ = column("start");
   if (start_ < 0) missing("'start'");
@@ -76,14 +75,13 @@ double SpanColumns::number(const TableReader& table, int column) const {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc() && end == text.data() + text.size();
   if (!is_number || !std::isfinite(value) || value < 0)
-    throw BadLine(fmt::format("{}:{}: {} is '{}', which is not a number from 0 up", path_,
-                              table.line(), table.columns()[static_cast<std::size_t>(column)],
-                              excerpt(text)));
+    throw BadLine(fmt::format("{}: {} is '{}', which is not a number from 0 up",
+                              table.where(column),
+                              table.columns()[static_cast<std::size_t>(column)], excerpt(text)));
   constexpr double kMost = 1e12;
   if (value > kMost)
-    throw BadLine(fmt::format("{}:{}: {} is {}, more than a recording can have", path_,
-                              table.line(), table.columns()[static_cast<std::size_t>(column)],
-                              excerpt(text)));
+    throw BadLine(fmt::format("{}: {} is {}, more than a recording can have", table.where(column),
+                              table.columns()[static_cast<std::size_t>(column)], excerpt(text)));
   return value;
 }
 
@@ -95,16 +93,16 @@ Manifest::Span SpanColumns::take(const TableReader& table) const {
   if (is_duration_) span.end = end_of_span(span.start, span.end);
   if (span.end <= span.start)
     throw BadLine(
-        fmt::format("{}:{}: the utterance ends at {}, and starts at {}; an empty {} is "
+        fmt::format("{}: the utterance ends at {}, and starts at {}; an empty {} is "
                     "the end of the recording",
-                    path_, table.line(), span.end, span.start, is_duration_ ? "duration" : "end"));
+                    table.where(end_), span.end, span.start, is_duration_ ? "duration" : "end"));
   return span;
 }
 
-ChannelColumn::ChannelColumn(const ColumnsAre& are, TableReader& table, std::string path)
-    : path_(std::move(path)), first_(are.has("channel_from_0") ? 0 : 1) {
+ChannelColumn::ChannelColumn(const ColumnsAre& are, TableReader& table, const std::string& path)
+    : first_(are.has("channel_from_0") ? 0 : 1) {
   const char* const name = first_ == 0 ? "channel_from_0" : "channel";
-  if (are.has(name)) column_ = mapped_column(table, path_, name, are);
+  if (are.has(name)) column_ = mapped_column(table, path, name, are);
 }
 
 std::string ChannelColumn::path_of(std::string_view path, const TableReader& table) const {
@@ -115,7 +113,7 @@ std::string ChannelColumn::path_of(std::string_view path, const TableReader& tab
   if (error != std::errc() || end != text.data() + text.size() || number < first_ ||
       number - first_ >= FileChannel::kMost)
     throw BadLine(fmt::format(
-        "{}:{}: the channel is '{}', which is not a number from {} to {}{}", path_, table.line(),
+        "{}: the channel is '{}', which is not a number from {} to {}{}", table.where(column_),
         excerpt(text), first_, first_ + FileChannel::kMost - 1,
         text == "0" && first_ == 1 ? "; where channels are counted from 0, write channel_from_0"
                                    : ""));
@@ -164,9 +162,9 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
       throw BadLine(
-          fmt::format("{}:{}: {} is '{}', which is not a number; leave the cell empty where no "
+          fmt::format("{}: {} is '{}', which is not a number; leave the cell empty where no "
                       "number is known, or leave the column out of targets",
-                      path_, table.line(), options_.targets[t], text));
+                      table.where(targets_[t]), options_.targets[t], text));
     manifest.set_target(file, t, value);
   }
   for (std::size_t t = 0; t < texts_.size(); ++t)
@@ -176,11 +174,12 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
 // A line of JSON is UTF-8, whatever bytes it escapes, so that it alone is wrong.
 void LabelColumns::require_text(const TableReader& table, int column) const {
   const std::string& text = table.cell(column);
-  if (!is_json_lines(path_) || is_utf8(text)) return require_utf8(text, path_, table.line());
+  const auto [path, line] = table.place(column);
+  if (!is_json_lines(path) || is_utf8(text)) return require_utf8(text, std::string(path), line);
   throw BadLine(
-      fmt::format("{}:{}: {} has the bytes of other text than UTF-8 (\\udc80 to \\udcff), which "
+      fmt::format("{}: {} has the bytes of other text than UTF-8 (\\udc80 to \\udcff), which "
                   "only a path may",
-                  path_, table.line(), table.columns()[static_cast<std::size_t>(column)]));
+                  table.where(column), table.columns()[static_cast<std::size_t>(column)]));
 }
 
 void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,

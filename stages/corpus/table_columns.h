@@ -33,7 +33,7 @@ struct PathColumn {
 class SpanColumns {
  public:
   /// Throws RunError when a column is missing.
-  SpanColumns(const ColumnsAre& are, TableReader& table, std::string path);
+  SpanColumns(const ColumnsAre& are, TableReader& table, const std::string& path);
   /// Returns the span of the table's present row. Throws BadLine for a cell that is no number, or a
   /// span that is no part of a recording.
   [[nodiscard]] Manifest::Span take(const TableReader& table) const;
@@ -43,7 +43,6 @@ class SpanColumns {
  private:
   [[nodiscard]] double number(const TableReader& table, int column) const;
 
-  std::string path_;
   int start_ = -1, end_ = -1;  // `end_`: the column of the end or the duration
   bool is_duration_ = false;
 };
@@ -52,14 +51,13 @@ class SpanColumns {
 class ChannelColumn {
  public:
   /// Throws RunError when the column is missing.
-  ChannelColumn(const ColumnsAre& are, TableReader& table, std::string path);
+  ChannelColumn(const ColumnsAre& are, TableReader& table, const std::string& path);
   /// The path of the present row's recording; `path`: that of its file. Throws BadLine for a cell
   /// that is no channel.
   [[nodiscard]] std::string path_of(std::string_view path, const TableReader& table) const;
   [[nodiscard]] int column() const { return column_; }
 
  private:
-  std::string path_;
   int column_ = -1, first_ = 1;  // -1: there is none
 };
 

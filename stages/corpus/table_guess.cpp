@@ -109,8 +109,11 @@ std::optional<std::pair<std::string, std::string>> paths_in(TableReader& table,
     Texts columns = known.empty() ? table.columns() : Texts{known};
     for (const std::string& column : columns) {
       if (table.column(column) < 0 || !ColumnsAre::is_name(column)) continue;
-      if (auto below = folder_of_paths(folder, list, table.cell(column)))
-        return std::pair(column, std::move(*below));
+      try {
+        if (auto below = folder_of_paths(folder, list, table.cell(column)))
+          return std::pair(column, std::move(*below));
+      } catch (const BadLine&) {  // of that column, which has no paths
+      }
     }
   }
   return std::nullopt;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <iterator>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -61,6 +64,18 @@ std::string path_column_advice(std::string_view missing, const std::vector<std::
       std::find_first_of(columns.begin(), columns.end(), std::begin(kOthers), std::end(kOthers));
   if (it == columns.end()) return {};
   return fmt::format("; where {0} has the paths, write columns_are: {{path: {0}}}", *it);
+}
+
+std::string TableReader::where(int column) const {
+  const Place at = place(column);
+  const std::string_view id = this->id();
+  return fmt::format("{}:{}{}", at.path, at.line, id.empty() ? "" : ": " + excerpt(id));
+}
+
+double TableReader::seconds_in(std::string_view text) {
+  double out = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), out);
+  return error == std::errc() && end == text.end() && std::isfinite(out) && out > 0 ? out : 0;
 }
 
 void MissingCells::add(std::string_view name) {

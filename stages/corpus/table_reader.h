@@ -24,8 +24,8 @@ class TableReader {
   TableReader& operator=(const TableReader&) = delete;
   virtual ~TableReader() = default;
 
-  /// Reads the next row; false at the end. Throws BadLine for a row that is invalid, whose known
-  /// cells can still be read; RunError where the rows after it cannot be read either.
+  /// Reads the next row; false at the end. Throws BadLine for a row that is invalid as a whole,
+  /// whose known cells can still be read; RunError where the rows after it cannot be read either.
   virtual bool next() = 0;
   /// The names of all columns seen so far, in their order. Only the cells of columns that column()
   /// finds can be read.
@@ -34,19 +34,37 @@ class TableReader {
   [[nodiscard]] virtual int column(std::string_view name) const = 0;
   /// Like column(), but before the first next() it also finds a name that only later rows have.
   [[nodiscard]] virtual int find_column(std::string_view name) { return column(name); }
-  /// A cell of the row last read; "" where the row has nothing there.
+  /// A cell of the row last read; "" where the row has nothing there. Throws BadLine where what the
+  /// row has there is no text, so that only cells that are read can fail a row.
   [[nodiscard]] virtual const std::string& cell(int column) const = 0;
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
-  /// The line in the file of the row last read, from 1.
-  [[nodiscard]] virtual int line() const = 0;
+  /// A line of a file, from 1.
+  struct Place {
+    std::string_view path;
+    int line = 0;
+  };
+  /// Where the row last read is or, with a `column`, that cell of it, which may come from another
+  /// file.
+  static constexpr int kRow = -1;
+  [[nodiscard]] virtual Place place(int column) const = 0;
+  [[nodiscard]] int line() const { return place(kRow).line; }
+  /// The id of that row, in tables that have one; "" in others.
+  [[nodiscard]] virtual std::string_view id() const { return {}; }
+  /// The same for a message: "data/segments:3: u1".
+  [[nodiscard]] std::string where(int column = kRow) const;
   /// How long the recording of that row is by the table [s]; 0 where it does not say so.
-  [[nodiscard]] virtual double duration() const { return 0; }
+  /// `by_parts`: rows are parts of recordings.
+  [[nodiscard]] virtual double duration(bool /*by_parts*/) const { return 0; }
   /// Whether all tables of this kind have the same columns, so that one which is not used is no
   /// oversight.
   [[nodiscard]] virtual bool has_fixed_columns() const { return false; }
   /// Returns warnings about the rows that were read. `used`: the numbers of the columns whose cells
   /// are used.
   [[nodiscard]] virtual std::vector<std::string> remarks(const std::vector<int>& used) const = 0;
+
+ protected:
+  /// A length [s]; 0 for what is none.
+  [[nodiscard]] static double seconds_in(std::string_view text);
 };
 
 /// Counts rows that have nothing for a column, not even an empty cell.

@@ -80,7 +80,10 @@ struct WriteState final : StageState {
   std::int64_t clipped = 0;  // in files that are complete
 };
 
-class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory {
+class AudioWrite final : public ItemStage,
+                         public PassesAny,
+                         public KeepsMemory,
+                         public RefusesUpdate {
  public:
   explicit AudioWrite(AudioWriteOptions options)
       : ItemStage({.kind = StageKind::sink, .in = kAnyPort, .takes_sub_items = false}),
@@ -114,11 +117,12 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
     return run.source.count() * sizeof(made_[0]);
   }
 
+  [[nodiscard]] std::string why_no_update() const override {
+    return "audio_write: cannot be updated; use melflow run, with overwrite: true where the files "
+           "are there already";
+  }
   void start(RunContext& run) override {
-    if (update_of(run) != Update::none)
-      throw RunError(
-          "audio_write: cannot be updated; use melflow run, with overwrite: true where the files "
-          "are there already");
+    check_update(run);
     names_ = std::make_unique<AudioNames>(options_.names, run);
     const std::string& folder = options_.names.folder;
     if (!std::filesystem::is_directory(folder_of(folder)))

@@ -27,7 +27,7 @@ FileAudio audio_of(const Item& item, const PortType& port, std::size_t part) {
   return rows ? rows->file : FileAudio{};
 }
 
-class Discard final : public ItemStage, public PassesAny {
+class Discard final : public ItemStage, public PassesAny, public RefusesUpdate {
  public:
   explicit Discard(NoOptions)
       : ItemStage(
@@ -36,11 +36,10 @@ class Discard final : public ItemStage, public PassesAny {
   static std::vector<PortType> ports() { return any_payload_ports(); }
   void set_port(PortType port) override { port_ = port; }
 
-  void start(RunContext& run) override {
-    if (update_of(run) != Update::none)
-      throw RunError(
-          "discard: keeps nothing, so there is nothing to update; use melflow run instead");
+  [[nodiscard]] std::string why_no_update() const override {
+    return "discard: keeps nothing, so there is nothing to update; use melflow run instead";
   }
+  void start(RunContext& run) override { check_update(run); }
 
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&,
                        ItemContext& context) override {

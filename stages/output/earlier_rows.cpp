@@ -55,7 +55,8 @@ void check_utterance_rule(const FeatureFile& file, const Value& feature_settings
 }  // namespace
 
 std::shared_ptr<EarlierRows> EarlierRows::find(const std::string& path,
-                                               const Value& feature_settings, bool may_change) {
+                                               const Value& feature_settings, bool may_change,
+                                               int sinks) {
   PartFile::recover(path, may_change);
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0) {
@@ -63,7 +64,7 @@ std::shared_ptr<EarlierRows> EarlierRows::find(const std::string& path,
     throw RunError(
         fmt::format("{}: cannot be read, so it cannot be updated: {}", path, std::strerror(errno)));
   }
-  std::shared_ptr<EarlierRows> out(new EarlierRows(path));
+  std::shared_ptr<EarlierRows> out(new EarlierRows(path, sinks));
   const FeatureFile& file = out->file_;
   if (!file.complete())
     throw RunError(path + ": this file is not complete, so it cannot be updated; remove it");
@@ -124,8 +125,13 @@ void EarlierRows::check_rows(std::size_t e, std::uint64_t hash) const {
   if (entry(e).rows_hash == 0 || entry(e).rows_hash == hash) return;
   throw RunError(
       fmt::format("{0}: the rows of {1} are not what was written (`melflow verify {0}` lists all "
-                  "such files); the output is left as it is. `melflow repair {0}` makes them again",
-                  file_.path(), entry(e).path));
+                  "such files); the output is left as it is; {2}",
+                  file_.path(), entry(e).path, cure_of_damaged_rows(file_.path(), sinks_)));
+}
+
+std::string cure_of_damaged_rows(const std::string& path, int sinks) {
+  if (sinks == 1) return fmt::format("`melflow repair {}` makes them again", path);
+  return fmt::format("remove {}, and `melflow update` of its pipeline makes it again", path);
 }
 
 bool EarlierRows::has_contents() const {

@@ -16,9 +16,9 @@ class EarlierRows final : public RowGiver {
  public:
   /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
   /// updated because it is incomplete, of an earlier format, or has other features; and as
-  /// PartFile::recover() does, with `may_change`.
+  /// PartFile::recover() does, with `may_change`. `sinks`: of the pipeline.
   static std::shared_ptr<EarlierRows> find(const std::string& path, const Value& feature_settings,
-                                           bool may_change);
+                                           bool may_change, int sinks);
 
   [[nodiscard]] const FeatureFile& file() const override { return file_; }
   void copy(std::span<const std::size_t> entries, RowPartFile& to, std::int64_t at) const override;
@@ -34,10 +34,14 @@ class EarlierRows final : public RowGiver {
   [[nodiscard]] std::string renumbered_labels(const std::vector<std::string>& now) const;
 
  private:
-  explicit EarlierRows(const std::string& path) : file_(path) { note_remarks(); }
+  EarlierRows(const std::string& path, int sinks) : file_(path), sinks_(sinks) { note_remarks(); }
   void check_rows(std::size_t entry, std::uint64_t hash) const;
 
   FeatureFile file_;
+  int sinks_;
 };
+
+/// Says what makes damaged rows of an output again that can be updated. `sinks`: of its pipeline.
+std::string cure_of_damaged_rows(const std::string& path, int sinks);
 
 }  // namespace melflow

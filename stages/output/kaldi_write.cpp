@@ -53,7 +53,7 @@ struct KaldiWriteOptions : RowSinkOptions {
   }
 };
 
-class KaldiWrite final : public RowSink {
+class KaldiWrite final : public RowSink, public RefusesUpdate {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";
 
@@ -86,12 +86,15 @@ class KaldiWrite final : public RowSink {
     return out;
   }
 
+  [[nodiscard]] std::string why_no_update() const override {
+    if (options_.compression == 0) return {};
+    return fmt::format(
+        "{}: compressed matrices cannot be updated, since they would lose precision again; run "
+        "the pipeline with overwrite: true",
+        target().path);
+  }
   void look(RunContext& run) override {
-    if (options_.compression != 0 && task_of(run).update != Update::none)
-      throw RunError(fmt::format(
-          "{}: compressed matrices cannot be updated, since they would lose precision again; run "
-          "the pipeline with overwrite: true",
-          target().path));
+    check_update(run);
     RowSink::look(run);
   }
 

@@ -122,7 +122,7 @@ struct Tapped {
   }
 };
 
-class Tap final : public ItemStage, public PassesAny {
+class Tap final : public ItemStage, public PassesAny, public RefusesUpdate {
  public:
   explicit Tap(TapOptions options)
       : ItemStage({.kind = StageKind::sink,
@@ -146,11 +146,13 @@ class Tap final : public ItemStage, public PassesAny {
     return given;
   }
 
+  [[nodiscard]] std::string why_no_update() const override {
+    return "tap: cannot be updated; use melflow run, with overwrite: true where the files are "
+           "there "
+           "already";
+  }
   void start(RunContext& run) override {
-    if (update_of(run) != Update::none)
-      throw RunError(
-          "tap: cannot be updated; use melflow run, with overwrite: true where the "
-          "files are there already");
+    check_update(run);
     run_ = &run;
     choose(run);
     std::error_code error;

@@ -39,7 +39,7 @@ struct TarWriteOptions : RowSinkOptions {
   }
 };
 
-class TarWrite final : public RowSink {
+class TarWrite final : public RowSink, public RefusesUpdate {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";
 
@@ -59,12 +59,14 @@ class TarWrite final : public RowSink {
     return RowSink::plan(given, below, check);
   }
 
+  [[nodiscard]] std::string why_no_update() const override {
+    return fmt::format(
+        "{}: archives cannot be updated, since their members lie one behind the other; run the "
+        "pipeline with overwrite: true, or update an output of hdf5_write and export that",
+        target().path);
+  }
   void look(RunContext& run) override {
-    if (task_of(run).update != Update::none)
-      throw RunError(fmt::format(
-          "{}: archives cannot be updated, since their members lie one behind the other; run the "
-          "pipeline with overwrite: true, or update an output of hdf5_write and export that",
-          target().path));
+    check_update(run);
     RowSink::look(run);
   }
 

@@ -391,7 +391,7 @@ std::shared_ptr<EarlierRows> UpdatePlanner::take(const PlannedOutput& output,
   if (const auto opened = opened_.find(path); opened != opened_.end())
     return opened_.extract(opened).mapped();
   return EarlierRows::find(path, output.sink.feature_settings(),
-                           task_of(output.run).plans == nullptr);
+                           task_of(output.run).plans == nullptr, output.run.settings.sinks);
 }
 
 RowPlan UpdatePlanner::plan(const PlannedOutput& output, const OutputSections& sections) {

@@ -12,10 +12,13 @@
 
 namespace melflow {
 
-// A row for each item; the keys of items are the columns.
+// A row for each item; the keys of items are the columns. Only values that are asked for become
+// texts.
 class PythonTable final : public TableReader {
  public:
-  explicit PythonTable(PythonCorpus& corpus) : corpus_(corpus) { is_waiting_ = read(); }
+  PythonTable(PythonCorpus& corpus, std::string name) : corpus_(corpus), name_(std::move(name)) {
+    is_waiting_ = read();
+  }
 
   bool next() override {
     if (!std::exchange(is_waiting_, false) && !read()) return false;
@@ -28,35 +31,38 @@ class PythonTable final : public TableReader {
     return it == names_.end() ? -1 : static_cast<int>(it - names_.begin());
   }
   [[nodiscard]] const std::string& cell(int column) const override {
-    return row_[static_cast<std::size_t>(column)];
+    std::optional<std::string>& cell = row_[static_cast<std::size_t>(column)];
+    if (!cell) {
+      Result<std::string> text = corpus_.items_->cell(names_[static_cast<std::size_t>(column)]);
+      if (!text) throw BadLine(fmt::format("{}: {}", corpus_.path_, text.error().reason));
+      cell = std::move(*text);
+    }
+    return *cell;
   }
   using TableReader::cell;
-  [[nodiscard]] int line() const override { return items_; }
+  [[nodiscard]] Place place(int) const override { return {name_, items_}; }
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>&) const override {
     return {};
   }
 
  private:
-  void add(std::string name) {
-    names_.push_back(std::move(name));
-    row_.emplace_back();
-  }
   bool read() {
     std::optional<PythonItem> item = corpus_.next();
     if (!item) return false;
     ++items_;
-    for (std::string& cell : row_) cell.clear();
-    for (auto& [name, text] : item->cells) {
-      if (column(name) < 0) add(name);
-      row_[static_cast<std::size_t>(column(name))] = std::move(text);
-    }
+    for (std::string& name : item->columns)
+      if (column(name) < 0) names_.push_back(std::move(name));
+    row_.assign(names_.size(), std::nullopt);
+    row_.front() = std::move(item->path);
     problem_ = std::move(item->problem);
     return true;
   }
 
   PythonCorpus& corpus_;
-  std::vector<std::string> names_, row_;
-  std::string problem_;  // of the row last read
+  std::string name_;
+  std::vector<std::string> names_{"path"};
+  mutable std::vector<std::optional<std::string>> row_;  // of the row last read, what was asked for
+  std::string problem_;                                  // of the row last read
   int items_ = 0;
   bool is_waiting_ = false;  // the first row is still to be returned by next()
 };
@@ -82,7 +88,9 @@ std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const 
   return out;
 }
 
-std::unique_ptr<TableReader> PythonCorpus::table() { return std::make_unique<PythonTable>(*this); }
+std::unique_ptr<TableReader> PythonCorpus::table(std::string name) {
+  return std::make_unique<PythonTable>(*this, std::move(name));
+}
 
 void PythonCorpus::make_known() { add_container(path_, self_.lock()); }
 

@@ -22,8 +22,9 @@ class PythonCorpus final : public Container {
   static std::shared_ptr<PythonCorpus> open(const std::string& call, const Value& arguments,
                                             const WebLimits& web);
 
-  /// Reads the items, of which this object keeps where they are. Once only.
-  std::unique_ptr<TableReader> table();
+  /// Reads the items, of which this object keeps where they are. Once only. `name`: what messages
+  /// call the table.
+  std::unique_ptr<TableReader> table(std::string name);
   /// Does so where the list of recordings is known already.
   void list();
   /// Makes the recordings that were listed known by their paths (contained_item), until this is
@@ -48,7 +49,6 @@ class PythonCorpus final : public Container {
   };
   PythonCorpus(std::string path, std::shared_ptr<PythonItems> items, const WebLimits& web)
       : path_(std::move(path)), items_(std::move(items)), web_(web) {}
-  // The next item; its cells are moved out.
   std::optional<PythonItem> next();
 
   std::string path_;

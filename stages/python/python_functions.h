@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/base/result.h"
+
 namespace melflow {
 
 struct WebLimits;
@@ -90,8 +92,8 @@ struct PythonCall {
 
 /// One recording of a corpus that Python gives.
 struct PythonItem {
-  std::string path;                                        ///< its name in the corpus
-  std::vector<std::pair<std::string, std::string>> cells;  ///< all keys and their values
+  std::string path;                     ///< its name in the corpus
+  std::vector<std::string> columns;     ///< its keys beside those that say what it is
   std::int64_t size = 0, modified = 0;  ///< its stamp; 0: not known, it counts as unchanged
   std::string file;     ///< the file with its bytes, or their URL of http or https, which read()
                         ///< gives, too; "": read() gives them
@@ -104,6 +106,9 @@ class PythonItems {
   virtual ~PythonItems() = default;
   /// The next recording, or nothing behind the last one. Throws RunError. From one thread.
   virtual std::optional<PythonItem> next() = 0;
+  /// The text that the item which next() gave last has in a column, "" for none; or why its value
+  /// is no text. From the same thread.
+  [[nodiscard]] virtual Result<std::string> cell(const std::string& column) const = 0;
   [[nodiscard]] virtual bool has_paths() const = 0;
   /// Passes the bytes of a recording that was listed to `take`; gives an answer without results.
   /// From any thread.

@@ -161,4 +161,38 @@ TEST_CASE("html report: in a browser, the texts of a graph are in their boxes") 
   CHECK(texts == 8);
 }
 
+TEST_CASE("html report: in a browser, texts of wide letters are in the boxes of a graph") {
+  const TempFolder folder;
+  const std::vector<std::string> letters{"a", "音", "한", "Ａ", "🎵", "🚀", "⏳"};
+  Json stages = Json::array();
+  for (const std::string& letter : letters)
+    for (const int count : {1, 8, 17, 18, 40}) {
+      std::string name;
+      for (int i = 0; i < count; ++i) name += letter;
+      stages.push_back({{"name", name}, {"stage", name}, {"options", Json::array()}});
+    }
+  const std::string page = shown(folder, {{"stages", stages}, {"edges", Json::array()}});
+  if (page.empty()) return;
+  const std::regex box("<rect [^>]* width=\"([0-9.]+)\""), text("class=\"([hc])\">([^<]+)</text>");
+  std::smatch wide;
+  REQUIRE(std::regex_search(page, wide, box));
+  std::size_t texts = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), text), end; it != end; ++it) {
+    const std::string& name = stages.at(texts++ / 2)["name"].get_ref<const std::string&>();
+    std::string cut = (*it)[2];
+    const std::string letter = letters[(texts - 1) / 10];
+    CAPTURE(cut);
+    const bool is_cut = cut.ends_with("…");
+    if (is_cut) cut.resize(cut.size() - std::string("…").size());
+    const double latin =
+        static_cast<double>(cut.size() / letter.size()) * (letter.size() == 1 ? 1 : 2) +
+        (is_cut ? 1 : 0);
+    CHECK(latin * ((*it)[1] == "h" ? 7.6 : 6.2) <= std::stod(wide[1]) - 12);
+    CHECK(name.starts_with(cut));
+    CHECK(is_cut == (cut != name));
+    CHECK((name != letter || !is_cut));
+  }
+  CHECK(texts == 2 * stages.size());
+}
+
 }  // namespace melflow::test::html_in_browser_test

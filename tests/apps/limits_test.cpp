@@ -510,6 +510,29 @@ TEST_CASE("limits: a node held at one slot is named, though it is not at work al
   CHECK(find_limits(r).cause == Cause::slots);
 }
 
+TEST_CASE("limits: a node held at one slot is named beside other load, too") {
+  // Workers come late: mel is at work or waits for one of them 45% of the time, and the queue
+  // before it is full for 30%; read has more time at work, as it waits for cores.
+  RunReport r = run_of({{"read", 4, 8, 4}, {"mel", 1, 3, 3}});
+  r.core_wait_seconds = 4;
+  stage(r, "read").time = {.busy = 8, .waiting_input = 16, .blocked_output = 12, .waiting_core = 4};
+  stage(r, "mel").time = {.busy = 3, .waiting_input = 5.5, .waiting_core = 1.5};
+  Limits l = find_limits(r);
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "mel");
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets.front().first == "mel.concurrency");
+  // The same where it is held, and another node has more time at work.
+  stage(r, "mel").time = {.busy = 6, .waiting_input = 3, .waiting_core = 1};
+  l = find_limits(r);
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "mel");
+  // With two slots it is the queue.
+  stage(r, "mel").concurrency = 2;
+  stage(r, "mel").time = {.busy = 6, .waiting_input = 11, .waiting_core = 3};
+  CHECK(find_limits(r).cause == Cause::queue);
+}
+
 TEST_CASE("limits: the last file") {
   RunReport r = run_of({{"decode", 4, 16, 16}});
   stage(r, "decode").time = {.busy = 16, .waiting_input = 4, .idle_after_end = 20};

@@ -13,6 +13,7 @@
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
+#include "tests/support/audio_files.h"
 
 namespace melflow::test::printing_test {
 namespace {
@@ -181,6 +182,37 @@ TEST_CASE("printing: JSON is harmless, too, and has the names as they are") {
   const Ended inspect = melflow_in(folder, {"inspect", "out.h5", "--json", "--files"});
   CHECK(is_harmless(inspect.out));
   CHECK(nlohmann::json::parse(inspect.out)["remarks"][0]["path"] == evil + ".wav");
+}
+
+TEST_CASE("printing: what is advised about files that failed is what the outputs can do") {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "data");
+  test::write_wav(folder / "data/good.wav", 8000, 8000, 1);
+  test::write_text(folder / "data/bad.wav", "no sound");
+  struct Row {
+    std::string sinks, advice;
+  };
+  const std::string rows = "  a: {stage: npy_write, from: mel, path: a.npy, overwrite: true}\n",
+                    more = "  b: {stage: hdf5_write, from: mel, path: b.h5}\n",
+                    sound = "  c: {stage: audio_write, from: decode, path: sound}\n",
+                    none = "  d: {stage: discard, from: mel}\n";
+  const std::string update = "; `melflow update p.yaml` then computes what has changed.\n",
+                    again = ", and run it again, with overwrite: true.\n";
+  for (const Row& row : {Row{rows, update},
+                         {rows + more, update},
+                         {sound + none, again},
+                         {rows + sound, again},
+                         {none, ", and run it again.\n"}}) {
+    CAPTURE(row.sinks);
+    std::filesystem::remove_all(folder / "sound");
+    std::filesystem::remove(folder / "b.h5");
+    test::write_text(
+        folder / "p.yaml",
+        test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256, hop: 100") + row.sinks);
+    const Ended ended = exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}));
+    CHECK(has(ended.err, "  Fix or exclude these files" + row.advice));
+    CHECK(melflow_in(folder, {"update", "p.yaml", "-q"}).code == (row.advice == update ? 3 : 1));
+  }
 }
 
 TEST_CASE(

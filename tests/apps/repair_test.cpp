@@ -120,6 +120,42 @@ TEST_CASE("repair: an output of a pipeline with several is refused") {
   CHECK(has(e.err, "is of a pipeline with more than one output (b is another)"));
 }
 
+TEST_CASE("repair: verify advises it where it is possible, and else what is") {
+  struct Row {
+    std::string sinks, damaged, advice;
+  };
+  for (const Row& row : {
+           Row{"stage: npy_write, path: o.npy, split_files: false", "o.npy",
+               "`melflow repair o.npy` makes them again\n"},
+           {"stage: hdf5_write, path: o.h5}\n  b: {from: mel, stage: npy_write, path: o.npy, "
+            "split_files: false",
+            "o.npy", "remove o.npy, and `melflow update` of its pipeline makes it again\n"},
+           {"stage: npy_write, path: o.npy, split_files: false, overwrite: true}\n  b: {from: "
+            "decode, stage: audio_write, path: sound, overwrite: true",
+            "o.npy", "run its pipeline again, with overwrite: true\n"},
+           {"stage: kaldi_write, path: o.ark, split_files: false, compression: 2, overwrite: true",
+            "o.ark", "run its pipeline again, with overwrite: true\n"},
+       }) {
+    CAPTURE(row.sinks);
+    const TempFolder folder;
+    make_output(folder, row.sinks);
+    spoil(folder / row.damaged, fs::file_size(folder / row.damaged) / 2);
+    const Ended found = exits(1, melflow_in(folder, {"verify", row.damaged}));
+    CHECK(has(found.out, "\nIs the disk sound? If so, " + row.advice));
+    // What is advised helps, and only where it is repair does that.
+    const bool is_repair = has(row.advice, "repair");
+    CHECK(melflow_in(folder, {"repair", row.damaged}).code == (is_repair ? 0 : 1));
+    if (has(row.advice, "remove")) {
+      fs::remove(folder / row.damaged);
+      exits(0, melflow_in(folder, {"update", "p.yaml", "-q"}));
+    } else if (!is_repair) {
+      CHECK(melflow_in(folder, {"update", "p.yaml", "-q"}).code == 1);
+      exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
+    }
+    exits(0, melflow_in(folder, {"verify", row.damaged}));
+  }
+}
+
 TEST_CASE("repair: rows of recordings that are gone are kept where they are right") {
   for (const std::string& sink :
        {std::string("stage: npy_write, path: o.npy, split_files: false"),

@@ -40,7 +40,7 @@ class Selection final : public OutputPlanner {
   Selection(std::string path, std::string folder, bool copies_first)
       : path_(std::move(path)), folder_(std::move(folder)), copies_first_(copies_first) {}
   void look(const PlannedOutput& output) override {
-    from_ = EarlierRows::find(path_, output.sink.feature_settings(), false);
+    from_ = EarlierRows::find(path_, output.sink.feature_settings(), false, 1);
   }
   RowPlan plan(const PlannedOutput& output, const OutputSections&) override {
     RowPlan plan{.sections = {{}}, .copies_first = copies_first_};

@@ -660,7 +660,7 @@ TEST_CASE("utterances: Lhotse's start and duration are rounded, each by itself")
         rows_by_name(corpus.path("s.h5")).begin()->second);
 }
 
-TEST_CASE("utterances: a recording of another length than its list of Lhotse's says is told") {
+TEST_CASE("utterances: a recording of another length than its list says is told") {
   Corpus corpus;
   const auto recording = [](double duration) {
     return fmt::format(
@@ -674,10 +674,10 @@ TEST_CASE("utterances: a recording of another length than its list of Lhotse's s
     REQUIRE(job.complete());
     return job.remarks_by_name();
   };
-  const auto cut = [&](double duration, double of) {
-    return fmt::format(R"({{"id": "c", "start": 0, "duration": {}, "channel": 0, )"
+  const auto cut = [&](double duration, double of, double start = 0) {
+    return fmt::format(R"({{"id": "c", "start": {}, "duration": {}, "channel": 0, )"
                        R"("supervisions": [], "recording": {}, "type": "MonoCut"}})",
-                       duration, recording(of));
+                       start, duration, recording(of));
   };
   const std::string is =
       "ok: decode: its list says that it is 8.000 s long, and it is 6.000 s: "
@@ -687,7 +687,38 @@ TEST_CASE("utterances: a recording of another length than its list of Lhotse's s
   CHECK(remarks(cut(8, 8), "utterances: {}") == Remarks{{"short.wav#t=0", is}});
   CHECK(remarks(cut(3, 8), "utterances: {}") == Remarks{{"short.wav#t=0,3", is}});
   CHECK(remarks(recording(4), "exclude: []").size() == 1);
-  CHECK(remarks(recording(6.024), "exclude: []").empty());  // Lhotse's tolerance
+  CHECK(remarks(recording(6.024), "exclude: []").empty());
+  // With what else is told of it. No samples are made up, as Lhotse does.
+  CHECK(remarks(cut(2, 8, 4.5), "utterances: {}") ==
+        Remarks{{"short.wav#t=4.5,6.5",
+                 is + "; files.utterances: ends 0.500 s after the end of its recording: has the "
+                      "rest only"}});
+
+  const auto nemo = [](const std::string& more) {
+    return R"({"audio_filepath": "short.wav", "duration": 8)" + more + "}";
+  };
+  CHECK(remarks(nemo(""), "exclude: []") == Remarks{{"short.wav", is}});
+  CHECK(remarks(nemo(R"(, "offset": 0)"), "exclude: []") == Remarks{{"short.wav", is}});
+  CHECK(remarks(nemo(R"(, "offset": 1)"), "exclude: []").empty());  // that of a part
+  CHECK(remarks(R"({"path": "short.wav", "duration": 8})", "exclude: []").empty());  // in any unit
+  CHECK(remarks(nemo(R"(, "offset": 0)"), "utterances: {}") ==
+        Remarks{{"short.wav#t=0,8",
+                 "ok: files.utterances: ends 2.000 s after the end of its recording: has the rest "
+                 "only"}});
+
+  const auto of_kaldi = [&](const std::string& list) {
+    const JobResult job = corpus.run({.list = list}, "k", "k.h5");
+    REQUIRE(job.complete());
+    return job.remarks_by_name();
+  };
+  corpus.folder().write("data/k/wav.scp", "r short.wav\ns sub/mono.flac\n");
+  corpus.folder().write("data/k/utt2dur", "r 8\ns 20.0\n");
+  CHECK(of_kaldi("exclude: []") == Remarks{{"short.wav", is}});
+  corpus.folder().write("data/k/reco2dur", "r 6.01\ns 20.0\n");
+  CHECK(of_kaldi("exclude: []").empty());
+  corpus.folder().write("data/k/segments", "u1 r 0 1\nu2 r 1 2\nu3 s 1 2\n");
+  corpus.folder().write("data/k/reco2dur", "r 8\ns 20.0\n");
+  CHECK(of_kaldi("utterances: {}") == Remarks{{"short.wav#t=1,2", is}});  // of the last one
 }
 
 TEST_CASE("utterances: a manifest that makes no sense is refused with its line") {

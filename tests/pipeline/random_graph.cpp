@@ -682,24 +682,30 @@ std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
       std::any_of(all.begin(), all.end(), [&](int sink) { return !is_lost_to(item, sink); });
   const std::vector<Fate> fates = fates_of(item);
   // A failure precedes a skip, and a skip an item's leaving by another path; then the first counts.
-  const Fate *main = nullptr, *noted = nullptr;
+  const Fate* main = nullptr;
+  std::map<std::size_t, std::pair<std::string, std::string>> noted;  // by the node's place
+  const auto note = [&](const Fate& f, const std::string& text) {
+    noted[place(static_cast<int>(f.node))] = {nodes_[f.node].name, text};
+  };
   for (const Fate& f : fates) {
-    if (f.kind != Fate::warned &&
-        (main == nullptr || std::max(f.kind, Fate::thrown) < std::max(main->kind, Fate::thrown)))
+    if (f.kind == Fate::warned)
+      note(f, "noted here");
+    else if (main == nullptr || std::max(f.kind, Fate::thrown) < std::max(main->kind, Fate::thrown))
       main = &f;
-    if (f.kind == Fate::warned && (noted == nullptr || place(static_cast<int>(f.node)) <
-                                                           place(static_cast<int>(noted->node))))
-      noted = &f;
   }
-  if (is_taken && noted != nullptr) return line("ok", nodes_[noted->node].name, "noted here");
-  if (main == nullptr) return std::nullopt;
-  const std::string& node = nodes_[main->node].name;
-  const bool is_thrown = main->kind == Fate::thrown;
+  const bool is_thrown = main != nullptr && main->kind == Fate::thrown;
+  const bool is_failed = main != nullptr && (main->kind == Fate::failed || is_thrown);
   const std::string why = is_thrown ? "unexpected error: thrown here" : "failed here";
-  if (main->kind == Fate::failed || is_thrown)
-    return is_taken ? line("ok", node, "is not in every output: " + why)
-                    : line("failed", node, why);
-  if (is_taken) return std::nullopt;
+  if (is_failed) note(*main, "is not in every output: " + why);
+  if (is_taken && !noted.empty()) {
+    std::string text;
+    for (const auto& [at, said] : noted)
+      text += text.empty() ? said.second : "; " + said.first + ": " + said.second;
+    return line("ok", noted.begin()->second.first, text);
+  }
+  if (main == nullptr || is_taken) return std::nullopt;
+  const std::string& node = nodes_[main->node].name;
+  if (is_failed) return line("failed", node, why);
   return line("skipped", node, main->kind == Fate::skipped ? "skipped here" : "goes elsewhere");
 }
 

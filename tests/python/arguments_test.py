@@ -48,8 +48,7 @@ class ArgumentsTest(corpus.CorpusTest):
         numbers = ["batch_size", "max_rows", "bucket", "seed", "prefetch", "workers"]
         self.check_all(make, dict.fromkeys(numbers, "whole") | dict.fromkeys(["vars", "sets"], "dict") |
                        dict(drop_last="flag", shuffle_recordings="flag", split="text", dtype="text"), True)
-        self.check_all(make, dict(world_size="whole"), False)
-        self.check_all(make, dict(rank="whole"), True)
+        self.check_all(make, dict(world_size="whole", rank="whole"), True)
         for name, value in ((n, v) for n in numbers + ["rank"] for v in (-1, 2**70)):
             self.check(lambda v, name=name: make(**{name: v}), name, value)
         for name, value, allowed in (("batch_size", 2**20 + 1, "allowed: 1 to 1048576"), ("world_size", 2**62, "or less"),
@@ -69,12 +68,15 @@ class ArgumentsTest(corpus.CorpusTest):
         for name, rows in self.rows.items():
             with self.subTest(name):
                 self.check_all(rows.batches, dict.fromkeys(
-                    ["batch_size", "max_rows", "bucket", "seed", "prefetch", "world_size"], "whole"), False)
-                self.check_all(rows.batches, dict(workers="whole", rank="whole", recordings="flag", split="text", where="dict"), True)
+                    ["batch_size", "max_rows", "bucket", "seed", "prefetch"], "whole"), False)
+                self.check_all(rows.batches, dict(workers="whole", rank="whole", world_size="whole", recordings="flag", split="text", where="dict"), True)
                 self.check_all(rows.batches, dict(shuffle="flag", drop_last="flag"), False)
                 for argument in ("batch_size", "world_size", "seed", "workers", "rank"):
                     for value in (-1, 2**62 if argument != "seed" else 2**64):
                         self.check(lambda v, a=argument: rows.batches(**{a: v}), argument, value)
+                for given, lacks in (dict(rank=0), "rank is 0, and world_size is not given: .*WORLD_SIZE"), (dict(world_size=2), "and rank is not given"):
+                    with self.assertRaisesRegex(ValueError, lacks):
+                        rows.batches(**given)
                 for value in (3, 1.5, b"float32", "float63", np.float64):
                     self.check(lambda v: rows.batches(dtype=v), "dtype", value)
                 self.check(lambda v: rows.batches(normalize=v), "normalize", 1)

@@ -115,6 +115,21 @@ class AudioRowsTest(unittest.TestCase):
             out.write("\n".join(lines) + "\n")
         return f", manifest: {path}, utterances: {{}}"
 
+    def test_all_warnings_of_an_utterance_are_told(self):
+        with wave.open(os.path.join(self.root, "ant/000.wav")) as file:
+            seconds = file.getnframes() / file.getframerate()
+        folder = os.path.join(self.folder, "data")
+        os.mkdir(folder)
+        for name, line in (("wav.scp", "r ant/000.wav"), ("segments", f"u r 0.1 {seconds + 0.3}"), ("reco2dur", "r 99")):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+                out.write(line + "\n")
+        path = self.pipeline(files=f", manifest: {folder}, utterances: {{}}")
+        rows, loader = scanned(path), melflow.Loader(path)
+        for _ in loader:
+            pass
+        self.assertEqual(rows.remarks, corpus.remarks_of(loader.report))
+        self.assertRegex(rows.remarks[0][3], "^its list says that it is 99.000 s .*; files.utterances: ends 0.300 s after the end of its recording")
+
     def test_utterances_are_those_of_the_file(self):
         resampled = "  rate: {stage: resample, from: decode, rate: 6000}\n"
         for name, case in (("whole", {}), ("windows", dict(segment=", length: 2000, hop: 1500")),

@@ -131,8 +131,8 @@ class CallBatchesTest(CallsCase):
         for i, samples in enumerate(plain):
             np.testing.assert_array_equal(rows.recording(i).reshape(-1), samples)
         # WAV files are as long as their size tells, not as long as a block of the function may be.
-        report, _ = in_pieces({"function": "own:louder"}, memory={"host": "24MiB"})
-        self.assertIn("24MiB is enough for short files only", "\n".join(report["warnings"]))
+        report, _ = in_pieces({"function": "own:louder"}, memory={"host": "64MiB"})
+        self.assertIn("64MiB is enough for short files only", "\n".join(report["warnings"]))
 
     def test_a_recording_that_fails_in_a_later_block_fails_alone(self):
         plain, _ = self.samples_of("plain_samples", lambda node: node)

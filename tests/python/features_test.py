@@ -61,7 +61,7 @@ class FeaturesTest(unittest.TestCase):
         samples = np.sin(np.arange(32000, dtype=np.float32) / 20)
         self.assertEqual(melflow.features(samples, 16000, preset="whisper").shape, (200, 80))
         self.assertEqual(melflow.features(samples, 22050, n_fft=512, hop=128, n_mels=40).shape[1], 40)
-        with self.assertRaisesRegex(ValueError, "^preset whisper is for samples at 16000 Hz, and these have sample_rate 44100: "
+        with self.assertRaisesRegex(ValueError, "^preset whisper is for samples at 16000 Hz, and sample_rate is 44100: "
                                     "resample .* or give n_fft, win_length and hop"):
             melflow.features(samples, 44100, preset="whisper")
         self.assertEqual(melflow.features(samples, 44100, preset="whisper", n_fft=1024, hop=441).shape[1], 80)
@@ -77,6 +77,15 @@ class FeaturesTest(unittest.TestCase):
         other = melflow.features(samples, 16000, preset="librosa")
         self.assertEqual(other.shape, of_its_rate.shape)
         self.assertFalse(np.array_equal(other, of_its_rate))  # bands of 0 to 8 kHz
+        path = os.path.join(self.root, "ant", "000.wav")
+        with wave.open(path) as file:
+            recording = np.frombuffer(file.readframes(file.getnframes()), np.int16)
+        expected = melflow.features(recording, 8000, preset="librosa")
+        np.testing.assert_array_equal(melflow.features(path, 8000, preset="librosa"), expected)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the damaged ones
+            table = melflow.folder(self.root, preset="librosa", sample_rate=8000, include="ant/*.wav")
+        np.testing.assert_array_equal(table["features"][table["path"].index("ant/000.wav")], expected)
         np.testing.assert_array_equal(
             other, melflow.features(samples, 16000, n_fft=2048, hop=512, n_mels=128, pad_mode="constant", mel_scale="slaney",
                                     norm="slaney"))
@@ -181,8 +190,16 @@ class FeaturesTest(unittest.TestCase):
         for error, what, audio, given in [
             (FileNotFoundError, "there is no such file in .*: 'nowhere.wav'", "nowhere.wav", {"sample_rate": 8000}),
             (melflow.RunError, "^audio: decode: ", b"no sound", {"sample_rate": 8000}),
-            (FileNotFoundError, "nowhere.wav", [path, "nowhere.wav"], {"sample_rate": 8000}),
+            (melflow.RunError, r"^1 of 2 recordings gave no rows:\n  \[1\] .*there is no such file in .*nowhere.wav'$", [path, "nowhere.wav"], {"sample_rate": 8000}),
             (TypeError, "need a preset of a model, or sample_rate", path, {}),
+            (TypeError, "need a preset of a model, or sample_rate", path, {"preset": "librosa"}),
+            (melflow.ConfigError, r"^preset: 'wisper' is not one of none, librosa, .*\. Did you mean 'whisper'\?$", path, {"preset": "wisper"}),
+            (melflow.ConfigError, r"^preset: 'wisper' is not one of ", samples, {"preset": "wisper", "sample_rate": 8000}),
+            (melflow.ConfigError, r"^preset: 'openai' is not one of .*; write whisper$", path, {"preset": "openai"}),
+            (TypeError, "^downmix is for files", samples, {"downmix": "left", "sample_rate": 8000}),
+            (TypeError, "^truncated is for files", samples, {"truncated": "keep", "sample_rate": 8000}),
+            (melflow.ConfigError, "^truncated: 'kep' is not one of .* Did you mean 'keep'", path, {"truncated": "kep", "sample_rate": 8000}),
+            (melflow.ConfigError, r"^hop_length: unknown option of mel; use 'hop' instead: 80, in samples", path, {"hop_length": 80, "sample_rate": 8000}),
             (TypeError, "an array needs sample_rate", samples, {}),
             (TypeError, "audio is a file's path.* not None", None, {"sample_rate": 8000}),
             (ValueError, r"these are int32: divide by 2\*\*31", samples.astype(np.int32), {"sample_rate": 8000}),
@@ -217,7 +234,7 @@ class FeaturesTest(unittest.TestCase):
 
     def test_a_folder_is_a_table(self):
         options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
-        with self.assertWarnsRegex(UserWarning, r"^\d+ of 30 recordings gave no rows; the first: .*\.wav: "):
+        with self.assertWarnsRegex(UserWarning, r"^3 of 30 recordings gave no rows:\n  ant/012\.wav: .*\n  bee/007\.wav: .*\n  bee/025\.wav: .*$"):
             table = melflow.folder(self.root, labels="top_dir", **options)
         self.assertEqual(list(table), ["path", "label", "features", "frames"])
         self.assertEqual({os.path.dirname(path) for path in table["path"]}, set(table["label"]))
@@ -238,6 +255,12 @@ class FeaturesTest(unittest.TestCase):
                 frame = melflow.folder(self.root, include="ant/*.wav", table="polars", **options)
             for path, rows in zip(frame["path"], frame["features"]):
                 np.testing.assert_array_equal(rows.to_numpy(), table["features"][table["path"].index(path)])
+        with self.assertRaisesRegex(melflow.ConfigError, "^preset: 'wisper' is not one of .* Did you mean 'whisper'"):
+            melflow.folder(self.root, preset="wisper")
+        with self.assertRaisesRegex(ValueError, "^preset whisper is for samples at 16000 Hz, and sample_rate is 44100: leave it out, or"):
+            melflow.folder(self.root, preset="whisper", sample_rate=44100)
+        with self.assertRaisesRegex(TypeError, "mel has no option 'hop_length'; use 'hop' instead: 80, in samples"):
+            melflow.folder(self.root, **{**options, "hop_length": 80})
         with self.assertRaisesRegex(ValueError, "^table is dict, pandas or polars, not 'excel'"):
             melflow.folder(self.root, table="excel", **options)
 
@@ -251,7 +274,7 @@ class FeaturesTest(unittest.TestCase):
             with open(os.path.join(root, name), "wb") as file:
                 file.write(data[:int(len(data) * share)])
         half, most, whole = (os.path.join(root, name) for name in ("half.wav", "most.wav", "whole.wav"))
-        why = "decode: short: the header promises .* of it is lost, more than a tenth"
+        why = r'decode: short: the header promises .* of it is lost, more than a tenth \(truncated="keep" uses the rest\)$'
         for audio in (half, data[:len(data) // 2], io.BytesIO(data[:len(data) // 2]), [whole, half]):
             with self.assertRaisesRegex(melflow.RunError, why):
                 melflow.features(audio, **options)
@@ -262,6 +285,21 @@ class FeaturesTest(unittest.TestCase):
                 rows = melflow.features(audio, **options)
             self.assertEqual(said.filename, __file__)
         self.assertEqual(len(rows), 2)
+        for audio in (half, data[:len(data) // 2], [whole, half]):
+            with self.assertWarnsRegex(UserWarning, "short: the header promises"):
+                rows = melflow.features(audio, truncated="keep", **options)
+            rows = rows[1] if isinstance(rows, list) else rows
+            np.testing.assert_array_equal(rows, melflow.features(np.frombuffer(data[44:len(data) // 2 & ~1], np.int16), **options))
+        with self.assertWarnsRegex(UserWarning, "half.wav: decode: short"):
+            melflow.show(half, truncated="keep", **options)
+        with self.assertRaisesRegex(melflow.RunError, "most.wav: decode: short: the header promises"):
+            melflow.features(most, truncated="fail", **options)
+        with self.assertRaises(melflow.RunError) as raised:
+            melflow.features([half, whole, "nowhere.wav", half, half[:-8] + "none.wav", most], **options)
+        self.assertRegex(str(raised.exception), r"^4 of 6 recordings gave no rows:\n  \[0\] .*half.wav: decode: short.*\n  \[2\] .*nowhere.wav'\n"
+                         r"  \[3\] .*half.wav: decode: short: .*\n  and 1 more$")
+        with self.assertWarnsRegex(UserWarning, r"^2 of 3 recordings have a warning:\n  \[0\] .*most.wav: decode: short.*\n  \[2\] audio: decode: short"):
+            melflow.features([most, whole, data[:int(len(data) * 0.95)]], **options)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             melflow.features([whole, whole], **options)
@@ -269,8 +307,57 @@ class FeaturesTest(unittest.TestCase):
             warnings.simplefilter("always")
             table = melflow.folder(root, **options)
         self.assertEqual(table["path"], ["most.wav", "whole.wav"])
-        self.assertRegex(str(said[0].message), "^1 of 3 recordings gave no rows; the first: half.wav: short: .* more than a tenth")
-        self.assertRegex(str(said[1].message), "^1 of 3 recordings have a warning; the first: most.wav: short: ")
+        self.assertRegex(str(said[0].message), '^1 of 3 recordings gave no rows:\n  half.wav: short: .* more than a tenth \\(truncated="keep" uses')
+        self.assertRegex(str(said[1].message), "^1 of 3 recordings have a warning:\n  most.wav: short: ")
+        with self.assertWarnsRegex(UserWarning, "^2 of 3 recordings have a warning:\n  half.wav: short: .*\n  most.wav: short: "):
+            table = melflow.folder(root, truncated="keep", **options)
+        self.assertEqual(table["path"], ["half.wav", "most.wav", "whole.wav"])
+        with self.assertRaisesRegex(melflow.RunError, r'all files failed \(1\) by decode: short: .* \(truncated="keep" uses the rest\)'):
+            melflow.folder(root, include="half.wav", **options)
+
+    def test_a_channel_of_a_file(self):
+        path = os.path.join(self.folder.name, "opposite.wav")
+        left = (np.sin(np.arange(8000) / 9) * 9000).astype(np.int16)
+        with wave.open(path, "wb") as out:
+            out.setnchannels(2)
+            out.setsampwidth(2)
+            out.setframerate(8000)
+            out.writeframes(np.stack([left, -left], 1).tobytes())
+        options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+        with self.assertWarnsRegex(UserWarning, 'opposite.wav: decode: its channels cancel each other, .*; downmix="left" takes'):
+            melflow.features(path, **options)
+        expected = melflow.features(left, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(melflow.features(path, downmix="left", **options), expected)
+            rows = melflow.folder(self.folder.name, include="opposite.wav", downmix=1, **options)["features"][0]
+        np.testing.assert_array_equal(rows, expected)
+
+    def test_none_unsets_what_a_preset_sets(self):
+        root = os.path.join(self.folder.name, "faint")
+        os.makedirs(root)
+        samples = (np.sin(np.arange(16000) / 5) * np.repeat([20000, 0.6], 8000)).astype(np.int16)
+        with wave.open(os.path.join(root, "a.wav"), "wb") as out:
+            out.setnchannels(1)
+            out.setsampwidth(2)
+            out.setframerate(16000)
+            out.writeframes(samples.tobytes())
+
+        def of_graph(**options):
+            graph = melflow.Graph()
+            graph.file_list(root=root).disk_read().decode().mel(preset="whisper", **options).batches()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of windows of 30 s
+                return next(iter(melflow.Loader(graph)))["mel"][0]
+
+        clipped, whole = melflow.features(samples, 16000, preset="whisper"), melflow.features(samples, 16000, preset="whisper", top_db=None)
+        self.assertLess(whole.min(), clipped.min() - 0.1)
+        for make in (of_graph, lambda **options: melflow.features(os.path.join(root, "a.wav"), preset="whisper", **options),
+                     lambda **options: melflow.folder(root, preset="whisper", **options)["features"][0]):
+            np.testing.assert_array_equal(make(), clipped)
+            np.testing.assert_array_equal(make(top_db=None), whole)
+        self.assertEqual(melflow.Graph.of("version: 1\ngraph: {mel: {stage: mel, top_db: null}}\n").to_dict()["graph"]["mel"],
+                         melflow.Graph().add("mel", top_db=None).options)
 
     def test_pictures(self):
         path, out = self.yaml("shown")

@@ -56,6 +56,7 @@ class GraphTest(corpus.CorpusTest):
         decoded = g.file_list(root=pathlib.Path(self.root), labels="top_dir").disk_read().decode(truncated="fail", block="64KiB")
         cut = g.segment(decoded, length=np.int32(2000), hop=1500)
         rows = cut | g.mel(name="rows", sample_rate=8000, n_fft=256, hop=80, n_mels=20, log=None)
+        self.assertIsNone(rows.options.pop("log"))
         path = os.path.join(self.folder.name, "methods.h5")
         rows.hdf5_write(path=path)
         g.samples(cut, sample_rate=8000).hdf5_write(path=path + "2")
@@ -119,6 +120,16 @@ graph:
         files = g.file_list(root="a")
         for error, what, make in [
             (TypeError, "mel has no option 'n_melz'. Did you mean 'n_mels'", lambda: files.mel(n_melz=3)),
+            (TypeError, r"mel has no option 'hop_length'; use 'hop' instead: 160, in samples; .*\(hop_length is the name in librosa, torchaudio",
+             lambda: files.mel(hop_length=160)),
+            (TypeError, r"mel has no option 'sr'; use 'sample_rate' instead \(sr is the name in librosa\)$", lambda: g.mel(files, sr=16000)),
+            (TypeError, r"mel has no option 'window_stride'; use 'hop' instead: 0.01s \(window_stride is the name in NeMo", lambda: files.mel(window_stride=0.01)),
+            (TypeError, "decode has no option 'mono'; use 'downmix' instead", lambda: files.decode(mono=True)),
+            (TypeError, "mel has no option 'zzzzzz'; there are preset, sample_rate", lambda: files.mel(zzzzzz=object())),
+            (TypeError, r"a pipeline has no key 'n_jobs'; use 'workers' instead \(n_jobs is the name in scikit-learn\)", lambda: melflow.Graph(n_jobs=4)),
+            (AttributeError, "a node has no 'melspectrogram', and no stage has this name; use 'mel' instead", lambda: files.melspectrogram()),
+            (melflow.ConfigError, "there is no stage 'hdf5'; use 'hdf5_write' instead", lambda: g.add("hdf5")),
+            (melflow.ConfigError, "there is no stage 'quux'; there are audio_write, batch", lambda: g.add("quux")),
             (AttributeError, "a graph has no 'mell', and no stage has this name. Did you mean 'mel'", lambda: g.mell()),
             (TypeError, "a pipeline has no key 'memroy'. Did you mean 'memory'", lambda: melflow.Graph(memroy={})),
             (TypeError, "file_list is a source and comes after no node", lambda: g.file_list("clips")),

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -167,11 +168,33 @@ class ItemsTest(Corpus):
                  {"path": "c", "audio": good, "text": b"caf\xe9"}, {"path": "d\udce9", "audio": good, "text": "y"},
                  {"path": "e", "audio": good, "te\udce9": "z"}]
         rows, report = self.rows_of(items, columns=["text"])
-        self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (2, 3))
+        self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (3, 2))
         said = {r["path"]: r["reason"] for r in report["remarks"]}
         for path in "bc":
-            self.assertRegex(said[path], r"item \d: ValueError: 'text': is not UTF-8: 'caf\\udce9'")
-        self.assertRegex(said["e"], r"'te\\udce9': is not UTF-8")
+            self.assertRegex(said[path], r"item \d: 'text' is not UTF-8: 'caf\\udce9'")
+
+    def test_only_columns_that_are_asked_for_can_fail_an_item(self):
+        class NoText:
+            def __str__(self):
+                raise OSError("the table is closed")
+
+        odd = {"raw": b"\xff\xfe", "none": NoText(), "keys": {(1, 2): 3}, "lone": "\udce9", "te\udce9": 1, 7: b"\xff"}
+        good = self.bytes_of(self.whole[0])
+        items = [{"path": "a", "audio": good, "text": "x", "split": "train", **odd},
+                 {"path": "b", "audio": good, "text": "y", "split": "test", **dict.fromkeys(odd, "z")}]
+        for given in (items, lambda: iter(items)):
+            rows, report = self.rows_of(given, columns=["text"])
+            self.assertEqual((report["files"]["ok"], rows.columns["text"]), (2, ["x", "y"]))
+            for column, why in {"raw": r"'raw' is not UTF-8: '\\udcff\\udcfe'", "none": "'none': OSError: the table is closed",
+                                "keys": "'keys': TypeError: keys must be str", "lone": "'lone' is not UTF-8"}.items():
+                for options in (dict(columns=["text", column]), dict(labels="manifest", columns_are={"label": column}),
+                                dict(columns_are={"split": column}), dict(columns={"text": "made"}, columns_are={"made": "{text}-{" + column + "}"}),
+                                dict(splits="ratio", split_ratios={"train": 100}, split_group=column)):
+                    with self.subTest(column, options=options):
+                        rows, report = self.rows_of(given, **options)
+                        self.assertEqual({r["path"]: r["status"] for r in report["remarks"]}, {"a": "failed"})
+                        self.assertRegex(report["remarks"][0]["reason"], "item 0: " + why)
+                        self.assertEqual(list(rows.path[i] for i in np.flatnonzero(rows.count)), ["b"])
 
     def test_a_data_frame_is_a_corpus_of_its_rows(self):
         class OfPandas:
@@ -459,8 +482,9 @@ class ArchivesTest(Corpus):
         rows, report = self.written("damaged", melflow.Graph().file_list(root=tar))
         why = self.reasons(rows)
         self.assertNotIn(self.names[20], why)
-        self.assertRegex(why[f"@{places[self.names[20]].offset}"], "the archive is damaged from byte")
-        self.assertRegex(why[self.names[50]], "is cut off: the archive ends in it")
+        cure = "; copy the archive {} again, or pack it again$"
+        self.assertRegex(why[f"@{places[self.names[20]].offset}"], "the archive is damaged from byte.*" + cure.format(re.escape(tar)))
+        self.assertRegex(why[self.names[50]], "is cut off: the archive ends in it" + cure.format(re.escape(tar)))
         self.assertEqual([n for n in self.names[:50] if n != self.names[20]], [n for n in why if n in self.names[:50]])
 
         with zipfile.ZipFile(packed) as archive:
@@ -472,7 +496,7 @@ class ArchivesTest(Corpus):
         for options in ({}, {"whole": "4KiB", "buffer": "4KiB"}):  # in memory, and by a temporary file
             rows, _ = self.written("damaged", melflow.Graph().file_list(root=packed), **options)
             why = self.reasons(rows)
-            self.assertRegex(why[info.filename], "is damaged in its archive")
+            self.assertRegex(why[info.filename], "is damaged in its archive: its checksum is another one" + cure.format(re.escape(packed)))
             self.assertEqual(list(why), self.names)
         with open(packed, "r+b") as file:  # without its directory
             file.truncate(begin)

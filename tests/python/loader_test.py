@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 import warnings
+import wave
 
 import h5py
 import melflow
@@ -314,6 +315,51 @@ class LoaderTest(unittest.TestCase):
             melflow.Loader(self.text(), rank=3, world_size=3)
         with self.assertRaisesRegex(ValueError, "world_size is 3, and rank is not given: each program gives its own, 0 to 2"):
             melflow.Loader(self.text(), world_size=3)
+        with self.assertRaisesRegex(ValueError, "rank is 0, and world_size is not given: it is the number of programs"):
+            melflow.Loader(self.text(), rank=0)
+
+    def test_samples_say_of_which_result_they_are(self):
+        stereo = os.path.join(self.folder.name, "stereo")
+        os.makedirs(stereo, exist_ok=True)
+        for i in range(9):
+            with wave.open(os.path.join(stereo, f"{i}.wav"), "wb") as out:
+                out.setnchannels(2)
+                out.setsampwidth(2)
+                out.setframerate(corpus.RATE)
+                out.writeframes((np.random.default_rng(i).standard_normal((5000 + 999 * i, 2)) * 3000).astype(np.int16).tobytes())
+
+        def channels(text):
+            return text.replace("decode, from: read", "decode, from: read, downmix: each").replace(self.root, stereo)
+
+        def both(text):
+            return corpus.varied(channels(text))
+
+        for name, several, nodes in (("speeds", corpus.varied, ["takes"]), ("channels", channels, ["decode"]),
+                                     ("both", both, ["takes", "decode"]), ("one", str, [])):
+            for kind, options in (("recordings", {}), ("windows", corpus.WINDOWS)):
+                with self.subTest(name, kind=kind):
+                    out = os.path.join(self.folder.name, f"{name}.{kind}.h5")
+                    rows = melflow.open(corpus.write_rows(self.folder.name, f"{name}.{kind}", several(
+                        self.text(f"stage: hdf5_write, path: {out}, overwrite: true", **options))))
+                    places = {}
+                    for batch in melflow.Loader(several(self.text(**options)), batch_size=7, shuffle=20, seed=3):
+                        self.assertEqual(list(batch.get("result", ())), nodes)
+                        for k, (file, offset) in enumerate(key(batch)):
+                            is_one = kind == "windows"
+                            mine = batch["mel"][k][None] if is_one else batch["mel"][k][:batch["length"][k]]
+                            np.testing.assert_array_equal(rows.recording(file)[offset:offset + len(mine)], mine)
+                            places[file, offset] = len(mine), {node: int(n[k]) for node, n in batch.get("result", {}).items()}
+                    expected = {}
+                    for file in np.flatnonzero(rows.count):
+                        offset = 0
+                        for said, of_result in rows.results(file):
+                            for first in range(len(of_result)) if kind == "windows" else [0]:
+                                length = 1 if kind == "windows" else len(of_result)
+                                expected[file, offset + first] = length, said.get("number", {})
+                            offset += len(of_result)
+                    self.assertEqual(places, expected)
+        with self.assertRaisesRegex(melflow.ConfigError, "a batch has another entry 'result'"):
+            melflow.Loader(self.text("stage: batches, names: [result]"))
 
     def test_splits(self):
         text = self.text(files=", splits: ratio, split_ratios: {train: 70, val: 30}")

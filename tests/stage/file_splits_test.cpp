@@ -679,6 +679,22 @@ TEST_CASE("a bad line of a table fails alone, and what is behind it is listed") 
   CHECK(named.manifest().label_names() == Texts{"x"});
   CHECK(named.manifest().problem(1) ==
         json + ":2: 'who' has a zero byte, which cannot be stored; take it out");
+  // What nothing reads can be anything.
+  const std::string more = folder.write("m.jsonl", R"({"path": "a.wav", "meta": {"x": 1}, "s": "1"}
+{"path": "b.wav", "meta": "\u0000", "s": {}}
+)");
+  List unused(root(folder, "manifest: '" + more + "'"));
+  CHECK(unused.manifest().problem(0).empty());
+  CHECK(unused.manifest().problem(1).empty());
+  for (const char* reads : {"columns: [s]", "labels: manifest, columns_are: {label: s}",
+                            "columns_are: {split: s}", "columns: [id], columns_are: {id: '{s}'}",
+                            "splits: ratio, split_ratios: {x: 1}, split_group: s"}) {
+    CAPTURE(reads);
+    List used(root(folder, "manifest: '" + more + "', " + reads));
+    REQUIRE(used.manifest().size() == 2);
+    for (std::size_t i = 0; i < 2; ++i)
+      CHECK(used.manifest().problem(i).empty() == (used.manifest().relative(i) == "a.wav"));
+  }
   // Other utterances of the same recording are cut.
   const std::string cut = folder.write(
       "u.csv", "path,start,end,age\na.wav,0,1,1\na.wav,1,2,old\na.wav,2,3,3\na.wav,3,4,4\n");

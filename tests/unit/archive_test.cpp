@@ -251,7 +251,12 @@ TEST_CASE("zeros behind a packed tar pad it, and more than that is damage") {
     CHECK(padded.size() == members);
   }
   write(folder / "y.tgz", whole + std::string(100, '\0') + "x");
-  CHECK(Archive(folder / "y.tgz").damages().size() == 1);
+  const Archive damaged(folder / "y.tgz");
+  CHECK(damaged.damages().size() == 1);
+  CHECK(damaged.remarks().at(0) ==
+        fmt::format("{0}: is damaged at byte {1} or before; members may be wrong, and what follows "
+                    "is missing; copy the archive {0} again, or pack it again",
+                    folder / "y.tgz", whole.size() + 101));
 }
 
 TEST_CASE("what is packed otherwise than its name says is named") {

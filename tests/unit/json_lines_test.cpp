@@ -28,8 +28,7 @@ std::string complaint(const std::string& text) {
   const TempFolder folder;
   try {
     const auto table = open_table(folder.write("t.jsonl", text), {"path"});
-    while (table->next()) {
-    }
+    while (table->next()) static_cast<void>(table->cell("path"));
   } catch (const RunError& e) {
     return std::string(e.what()).substr(folder.path().size() + 1);
   }
@@ -70,8 +69,9 @@ TEST_CASE("json lines: a bad line is left behind, and lines without a name are t
                                         "\"b\", \"n\": {}}\n{\n{\"path\": \"c\"}\n");
   const auto table = open_table(path, {"path"});
   REQUIRE(table->next());
-  CHECK_THROWS_AS(table->next(), BadLine);
-  CHECK(table->cell("path") == "b");
+  REQUIRE(table->next());
+  CHECK_THROWS_AS(static_cast<void>(table->cell("n")), BadLine);
+  CHECK(table->cell("path") == "b");  // which what is not read does not fail
   CHECK_THROWS_AS(table->next(), BadLine);
   CHECK(table->cell("path").empty());
   REQUIRE(table->next());
@@ -108,8 +108,8 @@ TEST_CASE("json lines: a bad value fails its line alone, the first line's too") 
       for (bool is_row = true; is_row;) {
         try {
           is_row = table->next();
-          if (is_row) CHECK(table->cell("path") == "G");
-          rows_read += is_row ? 1 : 0;
+          if (is_row && table->cell("a") == "z") rows_read += table->cell("path") == "G" ? 1 : 0;
+          if (is_row) static_cast<void>(table->cell("path"));
         } catch (const BadLine& e) {
           message = e.what();
         }

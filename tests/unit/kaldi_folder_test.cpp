@@ -65,10 +65,11 @@ TEST_CASE("kaldi folder: the fifth word of segments is the channel, from 0") {
              {"a#channel=2.wav", "1", "2", "u2", "rec1", "2"},
              {"b#channel=2.sph", "0", "1", "u3", "rec2", "3"}});
   folder.write("segments", "u1 rec1 0 1 left\n");
-  CHECK(error(folder) == "segments:1: the channel is 'left', which is not a number from 0 to 1023");
+  CHECK(error(folder) ==
+        "segments:1: u1: the channel is 'left', which is not a number from 0 to 1023");
   folder.write("segments", "u1 rec2 0 1 1\n");
   CHECK(error(folder) ==
-        "segments:1: names a channel of b#channel=2.sph, which wav.scp names already; write it "
+        "segments:1: u1: names a channel of b#channel=2.sph, which wav.scp names already; write it "
         "in one of them");
 }
 
@@ -93,14 +94,16 @@ TEST_CASE("kaldi folder: what makes no sense is named with its line") {
         "wav.scp:1: rec1 is in an archive (data/raw.ark:17); write its recordings to files "
         "(wav-copy) and name these");
   folder.write("wav.scp", "rec2 a.wav\n");
-  CHECK(error(folder) == "segments:1: the recording 'rec1' is not in the wav.scp beside it");
+  CHECK(error(folder) == "segments:1: u1: the recording 'rec1' is not in the wav.scp beside it");
   folder.write("segments", "u1 rec2 0\n");
   CHECK(error(folder) ==
-        "segments:1: 'u1 rec2 0' is not a line of segments, which is: utterance, recording, start, "
+        "segments:1: u1: 'u1 rec2 0' is not a line of segments, which is: utterance, recording, "
+        "start, "
         "end, and maybe the channel, from 0");
   folder.write("segments", "u1 rec2 0 1\nu2 rec2 0 1 0 A\n");
   CHECK(error(folder) ==
-        "segments:2: 'u2 rec2 0 1 0 A' is not a line of segments, which is: utterance, recording, "
+        "segments:2: u2: 'u2 rec2 0 1 0 A' is not a line of segments, which is: utterance, "
+        "recording, "
         "start, end, and maybe the channel, from 0");
   folder.write("segments", "u1 rec2 0 1\n");
   CHECK(error(folder, {"path", "label"}) ==

@@ -10,6 +10,7 @@
 #include "pipeline/report/reasons.h"
 #include "pipeline/stage/item.h"
 #include "pipeline/stage/reach.h"
+#include "pipeline/stage/sink_ledger.h"
 #include "tests/support/watchdog.h"
 
 namespace melflow::ledger_test {
@@ -119,6 +120,15 @@ TEST_CASE("ledger: of a long reason 4 KiB are kept, by whatever way it comes") {
   CHECK(ledger.entry(1).reason == text.substr(0, 4096));
 }
 
+TEST_CASE("ledger: of long warnings each has its share of what is kept") {
+  const std::string text(5000, 'x');
+  CHECK(Ledger::warned({{"a", text}}).reason == text);
+  const Ledger::Entry entry = Ledger::warned({{"a", text}, {"b", text}, {"b", "short"}});
+  CHECK(entry.stage == "a");
+  const std::string kept = text.substr(0, 771) + "… shortened (5000 bytes)";
+  CHECK(entry.reason == kept + "; b: " + kept + "; short");
+}
+
 TEST_CASE(
     "ledger: an item that is closed twice, or is not there, is noted, and nothing is thrown") {
   for (const char* first : {"", "short"})
@@ -141,6 +151,20 @@ TEST_CASE(
       CHECK(ledger.closed_wrongly() == 3);
       CHECK(ledger.counts().closed() == 0);
     }
+}
+
+TEST_CASE("sink ledger: of an item from an earlier run both warnings are told, each once") {
+  Ledger run;
+  run.open(3, {"a", "b"});
+  SinkLedger sink(run);
+  for (std::size_t i = 0; i < 3; ++i) sink.kept(i, 0, "short");
+  run.close(0, Outcome::ok, 1, "is not in every output: bad");
+  run.close(1, Outcome::ok, 0, "short; b: bad");
+  run.close(2, Outcome::ok, -1, "");
+  CHECK(sink.entry(0).stage == "a");
+  CHECK(sink.entry(0).reason == "short; b: is not in every output: bad");
+  CHECK(sink.entry(1).reason == "short; b: bad");
+  CHECK(sink.entry(2).reason == "short");
 }
 
 TEST_CASE("ledger: opening it again starts afresh") {
@@ -202,22 +226,34 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
               s.sink_done(1);
             },
             Outcome::ok, "short"},
-           {"of two warnings that of the node before the other is kept, in either order of time",
+           {"of two warnings that of the node before the other is first, in either order of time",
             [](Stream& s) {
               s.warn(1, "of b");
               s.warn(0, "of a");
               s.sink_done(0);
               s.sink_done(1);
             },
-            Outcome::ok, "of a"},
-           {"of one node that of its first block",
+            Outcome::ok, "of a; b: of b"},
+           {"of one node that of its first block, and each text once",
             [](Stream& s) {
               s.warn(1, "late", 2);
+              s.warn(1, "twice", 3);
               s.warn(1, "early", 1);
+              s.warn(1, "twice", 0);
+              s.warn(1, "late", 7);
               s.sink_done(0);
               s.sink_done(1);
             },
-            Outcome::ok, "early"},
+            Outcome::ok, "twice; early; late"},
+           {"four are told of all, in whatever order they came",
+            [](Stream& s) {
+              for (const std::uint64_t block : {8, 2, 6, 0, 4, 9, 3, 7, 1, 5})
+                s.warn(1, "at " + std::to_string(block), block);
+              s.warn(0, "of a");
+              s.sink_done(0);
+              s.sink_done(1);
+            },
+            Outcome::ok, "of a; b: at 0; at 1; at 2; and more"},
            {"an error wins over the sinks, and that of the node before the other",
             [](Stream& s) {
               s.fail(1, ItemError::failed("of b"));

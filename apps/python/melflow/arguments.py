@@ -198,14 +198,17 @@ def state(value: Any, keys: Sequence[str], what: str) -> Mapping[str, Any]:
 
 
 def rank(number: Any, world_size: Any) -> "tuple[int, int]":
-    """`rank` and `world_size`; rank: None, for the only one."""
-    world_size = whole("world_size", world_size, 1, 2**31 - 1)
-    if number is None:
-        if world_size > 1:
-            raise ValueError(f"world_size is {world_size}, and rank is not given: each program gives its own, 0 to {world_size - 1}, such as "
-                             'int(os.environ["RANK"])')
+    """`rank` and `world_size`, which come together; neither: of the only program."""
+    number = None if number is None else whole("rank", number)
+    world_size = None if world_size is None else whole("world_size", world_size, 1, 2**31 - 1)
+    if number is None and world_size in (None, 1):
         return 0, 1
-    number = whole("rank", number)
+    if number is None:
+        raise ValueError(f"world_size is {world_size}, and rank is not given: each program gives its own, 0 to {world_size - 1}, such as "
+                         'int(os.environ["RANK"])')
+    if world_size is None:
+        raise ValueError(f"rank is {number}, and world_size is not given: it is the number of programs, the same in each, such as "
+                         'int(os.environ["WORLD_SIZE"])')
     if number >= world_size:
         raise ValueError(f"rank {number} of {world_size}: rank is 0 to world_size - 1")
     return number, world_size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import importlib
+import itertools
 import json
 import os
 import re
@@ -43,7 +44,7 @@ class Features(arguments.Reopened):
         """samples: [samples] of one channel, int16, or floating point with 1 as full scale. Gives [rows, columns], or
         [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them, and warns where
         one has a warning."""
-        return _warned([_rows_of(self._chain, samples, sample_rate)])[0]
+        return _warned(_rows_of(self._chain, samples, sample_rate))
 
     @property
     def fingerprint(self) -> str:
@@ -67,10 +68,11 @@ class Features(arguments.Reopened):
 _Rows = Tuple[np.ndarray, str]  # with the warning about them, or ""
 
 
-def _warned(made: Sequence[_Rows]) -> List[np.ndarray]:
-    """The rows; shows their warnings."""
-    arguments.warn(warning for _, warning in made if warning)
-    return [rows for rows, _ in made]
+def _warned(made: _Rows) -> np.ndarray:
+    """The rows; shows the warning about them."""
+    rows, warning = made
+    arguments.warn([warning] if warning else [])
+    return rows
 
 
 _KINDS = ("audio is a file's path, its bytes, an open file, an array, a dict of these as the package datasets has it, or a list of "
@@ -101,58 +103,106 @@ def _rows_of(chain: FeatureChain, samples: Any, sample_rate: int) -> _Rows:
 
 
 _TIMES = ("n_fft", "win_length", "hop")
+_OF_DECODE = ("truncated", "downmix")
+
+
+def _rate(sample_rate: Any, options: Mapping[str, Any], of_files: bool) -> int:
+    """The rate [Hz] of the samples that the stage mel with these options gets: sample_rate, and of files else that of the preset."""
+    preset = options.get("preset")
+    theirs = None if preset is None else preset_rate(arguments.text_of(preset))
+    if sample_rate is None and of_files:
+        sample_rate = theirs
+    if sample_rate is None:
+        raise TypeError("files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled" if of_files
+                        else "an array needs sample_rate, the rate [Hz] of its samples, not None")
+    rate = arguments.rate("sample_rate", sample_rate)
+    if theirs not in (None, rate) and not any(name in options for name in _TIMES):
+        raise ValueError(f"preset {preset} is for samples at {theirs} Hz, and sample_rate is {rate}: "
+                         f"{'leave it out' if of_files else f'resample them to {theirs} Hz before'}, or give n_fft, win_length and hop "
+                         f"in samples of {rate} Hz")
+    return rate
 
 
 @functools.lru_cache(maxsize=32)
-def _chain_of(options: str, of_files: bool) -> FeatureChain:
+def _chain_of(options: str, rate: int, of_files: bool) -> FeatureChain:
     mel = json.loads(options)
-    decode = {"stage": "decode", "from": "read"}
-    graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"}, "decode": decode}
+    graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
+             "decode": {"stage": "decode", "from": "read", **{name: mel.pop(name, None) for name in _OF_DECODE}}}
     if of_files:
-        graph["resample"] = {"stage": "resample", "from": "decode", "rate": mel.pop("sample_rate")}
+        graph["resample"] = {"stage": "resample", "from": "decode", "rate": rate}
     graph["segment"] = {"stage": "segment", "from": "resample" if of_files else "decode"}
-    graph.update({"mel": {"stage": "mel", "from": "segment", **mel}, "rows": {"stage": "batches", "from": "mel"}})
+    graph["mel"] = {"stage": "mel", "from": "segment", **mel, "sample_rate": rate}
+    graph["rows"] = {"stage": "batches", "from": "mel"}
     try:
         return FeatureChain("pipeline", json.dumps({"version": 1, "graph": graph}), {}, {}, of_files)
     except ConfigError as error:  # the user has not written that text
-        raise ConfigError(re.sub(r"(?m)^mel\.", "", str(error))) from None
+        raise ConfigError(re.sub(r"(?m)^(mel|decode)\.", "", str(error))) from None
 
 
 Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, bytearray, memoryview, BinaryIO, Mapping[str, Any]]
 
 
 @overload
-def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, **options: Any) -> np.ndarray: ...
+def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
+             downmix: "Optional[str | int]" = None, **options: Any) -> np.ndarray: ...
 
 
 @overload
-def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, **options: Any) -> List[np.ndarray]: ...
+def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
+             downmix: "Optional[str | int]" = None, **options: Any) -> List[np.ndarray]: ...
 
 
-def features(audio: Any, sample_rate: Optional[int] = None, **options: Any) -> Any:
+def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
+             downmix: "Optional[str | int]" = None, **options: Any) -> Any:
     """Mel rows [frames, bands] of one recording, or a list of them for a list of recordings, which are computed in as many
     threads as there are cores.
 
         melflow.features("a.flac", preset="whisper")
         melflow.features(samples, 16000, n_mels=80)
 
-    audio: a file's path, its bytes, or an open binary file, of any format and rate: the channels are averaged, and resampled to
-    sample_rate or the rate of the preset; or samples of one channel at sample_rate [Hz], int16, or floating point with 1 as
-    full scale; or a dict that has these as `path`, `bytes`, or `array` and `sampling_rate`, as the package datasets gives them.
+    audio: a file's path, its bytes, or an open binary file, of any format and rate, which is resampled to sample_rate or the rate
+    of the preset; or samples of one channel at sample_rate [Hz], int16, or floating point with 1 as full scale; or a dict that has
+    these as `path`, `bytes`, or `array` and `sampling_rate`, as the package datasets gives them.
     sample_rate: 16000, or "16kHz".
+    truncated, downmix: of files, as of the stage decode. A damaged or cut-off file is lost where more than a tenth of it is; with
+    "keep" what can be read is used, with "fail" it is always lost. Channels are averaged; "left", "right" or a number takes one.
     options: those of the stage mel (preset="whisper", n_mels=80, hop="10ms", ...; `melflow stages mel`). A preset of a model
-    is for one rate; at another one it needs n_fft, win_length or hop.
+    is for one rate; at another one it needs n_fft, win_length or hop. None is the default, also where a preset sets another
+    value: top_db=None clips nothing.
 
-    Raises ConfigError where options are wrong, RunError where a recording cannot be read or more than a tenth of it is lost;
-    warns of what is damaged otherwise."""
+    Raises ConfigError where options are wrong, RunError where a recording is lost (of a list: when all others have been computed,
+    with how many); warns of those that are damaged otherwise."""
     if isinstance(audio, list) and not audio:
         return []
     if isinstance(audio, tuple) and len(audio) == 2 and np.ndim(audio[0]) > 0 and isinstance(audio[1], (int, np.integer)):
         raise TypeError("audio is a pair of samples and their rate; write features(samples, rate, ...)")
-    if _is_list(audio):
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            return _warned(list(pool.map(lambda one: _features(one, sample_rate, options)[0], audio)))
-    return _warned([_features(audio, sample_rate, options)[0]])[0]
+    options |= {"truncated": truncated, "downmix": downmix}
+    if not _is_list(audio):
+        return _warned(_features(audio, sample_rate, options)[0])
+
+    def rows_or_error(of: Any) -> Any:
+        try:
+            return _features(of, sample_rate, options)[0]
+        except (OSError, RunError) as error:
+            return error
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        made = list(pool.map(rows_or_error, audio))
+    if lost := {f"[{i}]": str(one) for i, one in enumerate(made) if isinstance(one, Exception)}:
+        raise RunError(_counted("gave no rows", lost, len(made)))
+    if said := {f"[{i}]": warning for i, (_, warning) in enumerate(made) if warning}:
+        arguments.warn([_counted("have a warning", said, len(made))])
+    return [rows for rows, _ in made]
+
+
+_NAMED = 3
+
+
+def _counted(what: str, said: Mapping[str, str], count: int) -> str:
+    """A message about some of `count` recordings, of which the first are named."""
+    lines = [f"{name} {text}" for name, text in itertools.islice(said.items(), _NAMED)]
+    lines += [f"and {len(said) - _NAMED} more"] * (len(said) > _NAMED)
+    return "\n  ".join([f"{len(said)} of {count} recordings {what}:", *lines])
 
 
 def _is_list(audio: Any) -> bool:
@@ -168,18 +218,11 @@ def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -
     if audio is None:
         raise TypeError(f"{_KINDS}, not None")
     is_file = isinstance(audio, (str, os.PathLike)) or _is_bytes(audio) or hasattr(audio, "read")
-    theirs = preset_rate(str(options.get("preset")))
-    if sample_rate is None and is_file:
-        sample_rate = theirs
-    if sample_rate is None:
-        raise TypeError("features of a file need a preset of a model, or sample_rate, the rate [Hz] to which it is resampled" if is_file
-                        else "an array needs sample_rate, the rate [Hz] of its samples, not None")
-    rate = arguments.rate("sample_rate", sample_rate)
-    if theirs not in (None, rate) and not any(name in options for name in _TIMES):
-        raise ValueError(f"preset {options['preset']} is for samples at {theirs} Hz, and these have "
-                         f"sample_rate {rate}: resample them to {theirs} Hz before, or give n_fft, "
-                         f"win_length and hop in samples of {rate} Hz")
-    chain = _chain_of(json.dumps({**arguments.plain(options), "sample_rate": rate}), is_file)
+    for name in () if is_file else _OF_DECODE:
+        if options.get(name) is not None:
+            raise TypeError(f"{name} is for files, and this is an array of samples; leave it out")
+    rate = _rate(sample_rate, options, is_file)
+    chain = _chain_of(json.dumps(arguments.plain(options)), rate, is_file)
     return _rows_of_file(chain, audio) if is_file else _rows_of(chain, audio, rate), chain
 
 
@@ -212,21 +255,27 @@ def _rows_of_file(chain: FeatureChain, file: Any) -> _Rows:
 def _rows_at(chain: FeatureChain, path: str, name: str) -> _Rows:
     try:
         rows, warning = chain.rows_of_file(path)
-        return rows, f"{name}: {warning}" if warning else ""
+        return rows, f"{name}: {_with_arguments(warning)}" if warning else ""
     except RunError as error:
-        raise RunError(f"{name}: {error}") from None
+        raise RunError(f"{name}: {_with_arguments(str(error))}") from None
+
+
+def _with_arguments(reason: str) -> str:
+    """A reason of the stage decode, which names options as in YAML."""
+    return re.sub(rf"\b({'|'.join(_OF_DECODE)}): (\w+)", r'\1="\2"', reason)
 
 
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,
-           labels: Optional[str] = None, workers: Optional[int] = None, table: str = "dict", **options: Any) -> Any:
+           labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
+           downmix: "Optional[str | int]" = None, table: str = "dict", **options: Any) -> Any:
     """Mel rows of every recording in a folder and its folders, as a table with a row for each that could be read: `path`,
     `features` ([frames, bands] each), `frames`, and with labels="parent_dir" `label`.
 
         melflow.folder("clips", preset="whisper", table="pandas")
 
-    sample_rate, options: as those of melflow.features. include: patterns of paths, such as ["**/*.flac"]. workers: threads.
-    table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
-    output (melflow.run). Warns of recordings that cannot be read or are damaged, with the reason."""
+    sample_rate, truncated, downmix, options: as those of melflow.features. include: patterns of paths, such as ["**/*.flac"]. workers:
+    threads. table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
+    output (melflow.run). Warns of recordings that are lost or damaged: how many, and the first with their reasons."""
     if table not in ("dict", "pandas", "polars"):
         raise ValueError(f"table is dict, pandas or polars, not {arguments.shown(table)}")
     if not os.path.isdir(arguments.path("root", root)):
@@ -237,30 +286,27 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             frames = importlib.import_module(table)
         except ImportError as error:
             raise ImportError(f"table={table!r} needs the package {table}: pip install {table}; table=\"dict\" needs none") from error
-    rate = sample_rate if sample_rate is not None else preset_rate(str(options.get("preset")))
-    if rate is None:
-        raise TypeError("features of files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled")
+    rate = _rate(sample_rate, options, True)
     graph = Graph()
-    files = graph.file_list(root=root, include=include, labels=labels)
-    rows = files.disk_read().decode().resample(rate=arguments.rate("sample_rate", rate)).segment().mel(**options)
-    rows.batches(size=64)
+    decoded = graph.file_list(root=root, include=include, labels=labels).disk_read().decode(truncated=truncated, downmix=downmix)
+    decoded.resample(rate=rate).segment().mel(sample_rate=rate, **options).batches(size=64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what only a pipeline could have otherwise
         loader = Loader(graph, shuffle=False, workers=workers)
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
-    for batch in loader:
-        out["path"] += batch["path"]
-        if labels:
-            out["label"] += [loader.label_names[i] for i in batch["label"]]
-        out["frames"] += batch["length"].tolist()
-        out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
-    report = loader.report or {}
-    remarks = report.get("remarks", [])
-    lost = [remark for remark in remarks if remark.get("status") != "ok"]
-    all_of_them = len(lost) + len(out["path"])
-    for of, what in ((lost, "gave no rows"), ([r for r in remarks if r.get("status") == "ok"], "have a warning")):
-        if of:
-            arguments.warn([f"{len(of)} of {all_of_them} recordings {what}; the first: {of[0]['path']}: {of[0]['reason']}"])
+    try:
+        for batch in loader:
+            out["path"] += batch["path"]
+            if labels:
+                out["label"] += [loader.label_names[i] for i in batch["label"]]
+            out["frames"] += batch["length"].tolist()
+            out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
+    except RunError as error:
+        raise RunError(_with_arguments(str(error))) from None
+    report: Any = loader.report
+    for is_ok, what in ((False, "gave no rows"), (True, "have a warning")):
+        if said := {f"{one['path']}:": _with_arguments(one["reason"]) for one in report["remarks"] if (one["status"] == "ok") == is_ok}:
+            arguments.warn([_counted(what, said, report["files"]["found"])])
     if table == "dict":
         return out
     if table == "polars":  # which takes no list of arrays of several lengths
@@ -299,7 +345,7 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
     if isinstance(what, (str, bytes, os.PathLike)):
         title = title or ("" if isinstance(what, bytes) else os.path.basename(os.fsdecode(what)))
         made, chain = _features(what, sample_rate, options)
-        what = _warned([made])[0]
+        what = _warned(made)
         unit, band_hz, frame_seconds = chain.unit, chain.band_hz, chain.frame_seconds
     elif options or sample_rate is not None:
         raise TypeError(f"{', '.join(options) or 'sample_rate'}: for a file's path; what has rows already has no such options")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _melflow, arguments, calls, program
 from ._melflow import ConfigError
 from .program import Report
-from .stage_methods import GraphStages, NodeStages, stages, top_level
+from .stage_methods import GraphStages, NodeStages, stage_advice, stages, top_level
 from .stage_tables import arguments_of, flow_yaml, is_source
 
 Source = Union["Node", str, Sequence[Union["Node", str]]]  # where a node's items come from
@@ -54,6 +54,16 @@ class Node(NodeStages):
         return _connected(before, self)
 
 
+def _advice(stage: str, option: str, value: Any, known: Iterable[str]) -> str:
+    """The end of a message about an option that a stage (or, for "", a pipeline) does not have: what it is called, or all that
+    there are."""
+    try:
+        given = arguments.text_of(value)
+    except TypeError:
+        given = "VALUE"
+    return _melflow.option_advice(stage, option, given) or f"; there are {', '.join(known)}"
+
+
 def _connected(before: Source, node: Any) -> Node:
     if not isinstance(node, Node):
         return NotImplemented
@@ -76,7 +86,7 @@ class Graph(GraphStages):
 
     Every stage is a method, with its options as arguments: g.mel(source, n_mels=80), where source is a node, its name, or a
     list of them. name: that of the node; not given: that of the stage. Options are as in YAML: "10ms", True, Path, NumPy's
-    numbers; None leaves one out.
+    numbers. None is YAML's null: the default, also where a preset sets another value (top_db=None: nothing is clipped).
 
     settings: the other keys of a pipeline: workers, memory={"host": "2GiB"}, max_failures, expect, plugins.
     nodes: their settings by name; changes count.
@@ -87,7 +97,7 @@ class Graph(GraphStages):
     def __init__(self, **settings: Any) -> None:
         for name in settings:
             if name not in top_level():
-                raise TypeError(f"a pipeline has no key {name!r}. {arguments.meant(name, top_level())}")
+                raise TypeError(f"a pipeline has no key {name!r}{_advice('', name, settings[name], top_level())}")
         self.settings: Dict[str, Any] = {"version": 1, **arguments.plain(settings)}
         self.nodes: Dict[str, Dict[str, Any]] = {}
 
@@ -110,7 +120,7 @@ class Graph(GraphStages):
         """Adds a node of a stage by its name."""
         table = stages().get(arguments.text("stage", stage))
         if table is None:
-            raise ConfigError(f"there is no stage {stage!r}. {arguments.meant(stage, stages())}")
+            raise ConfigError(f"there is no stage {stage!r}{stage_advice(stage)}")
         if is_source(table) and source is not None:
             raise TypeError(f"{stage} is a source and comes after no node; give its options by their names")
         settings: Dict[str, Any] = {"stage": stage}
@@ -119,9 +129,8 @@ class Graph(GraphStages):
         known = arguments_of(table)
         for argument, value in options.items():
             if argument not in known:
-                raise TypeError(f"{stage} has no option {argument!r}. {arguments.meant(argument, known)}")
-            if value is not None:
-                settings[known[argument]] = arguments.plain(value)
+                raise TypeError(f"{stage} has no option {argument!r}{_advice(stage, argument, value, known)}")
+            settings[known[argument]] = arguments.plain(value)
         if name is None:
             name = stage
             for n in range(2, len(self.nodes) + 3):

@@ -7,7 +7,8 @@
 An item is a dict. `audio`: bytes of a sound file; an array [samples] or [samples, channels] of floats or int16, with the item's
 `sample_rate`; the path or URL of a file; or a function that gives one of these when it is needed. Without it, `path` is the
 path of the file. `path`: its name in the corpus; where items have none they are numbered, and cannot be updated. `version`: any
-text or number; an item with another one has changed. `bytes`: the size, where it is known before. All other keys are columns.
+text or number; an item with another one has changed. `bytes`: the size, where it is known before. All other keys are columns, which
+become texts where an option asks for them.
 """
 
 from __future__ import annotations
@@ -69,16 +70,6 @@ def _text(value: Any) -> str:
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     return json.dumps(value, default=str) if isinstance(value, Mapping) else str(value)
-
-
-def _cell(name: Any, value: Any) -> Tuple[str, str]:
-    """A column and its text. Raises ValueError where it is not UTF-8."""
-    cell = _text(name), _text(value)
-    try:
-        "".join(cell).encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{cell[0]!a}: is not UTF-8: {cell[1][:100]!a}") from None
-    return cell
 
 
 def _wav(audio: Any, rate: Any) -> bytes:
@@ -169,6 +160,8 @@ class Items:
         self._at: Dict[str, Tuple[str, Any]] = {}  # how an item's audio is found
         self._known: Dict[str, Tuple[int, int, str]] = {}
         self._count = 0
+        self._row: Dict[str, Any] = {}  # the columns of the item that next() gave last
+        self._item = ""
         self.has_paths = True
 
     def __del__(self) -> None:
@@ -185,8 +178,8 @@ class Items:
         else:
             yield from enumerate(self._corpus)
 
-    def next(self) -> Optional[Tuple[str, List[Tuple[str, str]], int, int, str, str]]:
-        """path, cells, size, time, file or URL, and problem of the next item."""
+    def next(self) -> Optional[Tuple[str, List[str], int, int, str, str]]:
+        """path, names of columns, size, time, file or URL, and problem of the next item."""
         try:
             with stores.within(self._limits):
                 key, item = next(self._pairs)
@@ -197,15 +190,27 @@ class Items:
             raise
         except Exception as error:
             raise RunError(f"{self._function}: {call_results.described(error)}") from None
+        self._item = f"item {key}"
         try:
-            name, cells, *rest = self._entry(key, item)
+            name, *rest = self._entry(key, item)
+            self._row = {_text(column): value for column, value in item.items() if column not in _OWN}
         except Exception as error:
             path = item.get("path") if isinstance(item, Mapping) else None
             name = _text(path) if path else key if isinstance(key, str) else f"{self._count - 1:08}"
-            cells, rest = [("path", name)], [0, 0, "", f"item {key}: {call_results.described(error)}"]
-        if self._count == 1:  # which says what the columns are
-            cells += [(column, "") for column in self._columns() if column not in dict(cells)]
-        return name, cells, *rest
+            self._row, rest = {}, [0, 0, "", f"{self._item}: {call_results.described(error)}"]
+        columns = [*self._row, *(self._columns() if self._count == 1 else ())]  # the first item says what the columns are
+        return name, columns, *rest
+
+    def cell(self, column: str) -> Tuple[str, str]:
+        """The text of a column of the item that next() gave last, or why it has none: only what is asked for can be wrong."""
+        try:
+            text = _text(self._row.get(column))
+            text.encode()
+            return text, ""
+        except UnicodeEncodeError:
+            return "", f"{self._item}: {column!a} is not UTF-8: {text[:100]!a}"
+        except Exception as error:
+            return "", f"{self._item}: {column!a}: {call_results.described(error)}"
 
     def _columns(self) -> List[str]:
         """Of all items that are in memory."""
@@ -213,14 +218,14 @@ class Items:
         if not isinstance(items, (list, tuple)):
             return []
         keys = dict.fromkeys(key for item in items if isinstance(item, dict) for key in item if isinstance(key, str))
-        return [key for key in keys if key not in _OWN and key.encode("utf-8", "ignore").decode() == key]
+        return [key for key in keys if key not in _OWN]
 
-    def _entry(self, key: Any, item: Any) -> Tuple[str, List[Tuple[str, str]], int, int, str, str]:
+    def _entry(self, key: Any, item: Any) -> Tuple[str, int, int, str, str]:
         if not isinstance(item, Mapping):
             raise TypeError(f"is {call_results.shown(item)}; an item is a dict")
-        item = {name: None if _is_missing(value) else value for name, value in item.items()}
-        audio, path = item.get("audio"), item.get("path")
-        rate = item.get("sample_rate", item.get("sampling_rate"))
+        own = {name: item[name] for name in _OWN if name in item and not _is_missing(item[name])}
+        audio, path = own.get("audio"), own.get("path")
+        rate = own.get("sample_rate", own.get("sampling_rate"))
         if path is None and isinstance(key, str):
             path = key
         if audio is None:
@@ -235,7 +240,7 @@ class Items:
             raise ValueError(f"has the path {path!r}, which is no name")
         if isinstance(audio, Mapping) and audio.get("bytes") is None and audio.get("array") is None:
             audio = audio.get("path")
-        version, size, file = item.get("version"), int(item.get("bytes") or 0), ""
+        version, size, file = own.get("version"), int(own.get("bytes") or 0), ""
         if not 0 <= size < 1 << 62:
             raise ValueError(f"has {size} bytes")
         how: Tuple[str, Any] = ("file", None)
@@ -256,8 +261,7 @@ class Items:
             raise ValueError(f"has the path {name!r} of another item, which is another recording")
         if name not in self._at:
             self._at[name] = ("kept", self._keep(how[1])) if how[0] == "kept" else how
-        cells = [("path", name), *(_cell(k, v) for k, v in item.items() if k not in _OWN)]
-        return name, cells, size, time, file, ""
+        return name, size, time, file, ""
 
     def _keep(self, data: Any) -> Tuple[int, int]:
         if self._kept is None:

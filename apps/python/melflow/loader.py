@@ -24,7 +24,7 @@ class Loader(Epochs):
       given: where `shuffle` or this Loader's `seed` is. With windows of recordings both are wanted: `shuffle` mixes what is
       near in that order.
     split: name of the split whose recordings it takes; not given: all.
-    rank, world_size: of `world_size` programs, this one takes each `world_size`-th recording, and
+    rank, world_size, which come together: of `world_size` programs, this one takes each `world_size`-th recording, and
       has its own number of batches. RunError where it has no recording.
     vars, sets: values for ${NAME} and for NODE.OPTION, as --var and --set of the program have them,
       or as numbers (NumPy's, too), True, False, None, paths, and in sets lists.
@@ -33,7 +33,9 @@ class Loader(Epochs):
     where a sample is a recording [samples, rows, columns], padded with zeros, with "length" [samples]. Where the node
     takes several inputs it has the rows of each, with "mel_length", "waveform_length" and so on. Besides
     "path", "file" and "offset" (where in the list, and at which row of the recording, a sample begins), and where the
-    list has them "label" or "labels", "split", "target" and texts by their names. Arrays are views of the batch's own
+    list has them "label" or "labels", "split", "target" and texts by their names. Where stages make several results of a
+    recording, "result" is a dict of arrays: by each such node, the number of the result that the sample is of, as in
+    /files/results of an output. Arrays are views of the batch's own
     memory, which lives as long as they do. bfloat16 comes as an object for DLPack (torch.from_dlpack).
 
     What comes depends on the corpus, the settings, seed and epoch, and not on the number of workers.
@@ -62,7 +64,7 @@ class Loader(Epochs):
         split: Optional[str] = None,
         workers: Optional[int] = None,
         rank: Optional[int] = None,
-        world_size: int = 1,
+        world_size: Optional[int] = None,
         vars: Optional[Mapping[str, Any]] = None,
         sets: Optional[Mapping[str, Any]] = None,
     ) -> None:

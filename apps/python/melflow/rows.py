@@ -152,7 +152,7 @@ class Rows(arguments.Reopened):
     def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
         """Batches of the rows, shuffled again in each epoch: see RowLoader. A sample of a recording is all its rows, also where
         it has several results."""
-        if any(getattr(self, "_results", ())):
+        if any(getattr(self, "_results", ())) and (self.is_ragged if options.get("recordings") is None else options["recordings"]):
             warnings.warn("recordings have several results (channels, utterances, variants), and here a sample has the rows of all "
                           "of them: melflow.Loader of the pipeline gives each as a sample, results(i) takes them apart", stacklevel=2)
         return RowLoader(self, batch_size, **options)
@@ -266,7 +266,7 @@ class RowLoader(Epochs):
 
     def __init__(self, rows: Rows, batch_size: int = 32, *, max_rows: int = 0,
                  split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
-                 rank: Optional[int] = None, world_size: int = 1, drop_last: bool = False, normalize: "bool | str" = False,
+                 rank: Optional[int] = None, world_size: Optional[int] = None, drop_last: bool = False, normalize: "bool | str" = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)

@@ -7,7 +7,7 @@ import inspect
 import json
 from typing import Any, Callable, Dict, List, Optional
 
-from . import _melflow, arguments
+from . import _melflow
 from .stage_tables import arguments_of, documentation, is_source, stage_tables
 
 
@@ -26,6 +26,11 @@ def top_level() -> List[str]:
     return [key for key in json.loads(_melflow.schema())["properties"] if key not in ("graph", "tests")]
 
 
+def stage_advice(name: str) -> str:
+    """The end of a message about a stage that is not there: what it is called, or all that there are."""
+    return _melflow.stage_advice(name) or f"; there are {', '.join(stages())}"
+
+
 def _method(stage: str, add: Callable[..., Any], takes_source: bool) -> Callable[..., Any]:
     table = stages()[stage]
 
@@ -42,7 +47,7 @@ def _method(stage: str, add: Callable[..., Any], takes_source: bool) -> Callable
 
 
 def _no_stage(name: str, what: str) -> AttributeError:
-    return AttributeError(f"a {what} has no {name!r}, and no stage has this name. {arguments.meant(name, stages())}")
+    return AttributeError(f"a {what} has no {name!r}, and no stage has this name{stage_advice(name)}")
 
 
 class GraphStages:

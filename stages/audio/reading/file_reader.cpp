@@ -23,8 +23,9 @@ ItemError changed(const FileRef& file, std::uint64_t size) {
       fmt::format("changed while it was read: {} bytes when listed, {} now", file.size, size));
 }
 
-ItemError damaged() {
-  return ItemError::failed("is damaged in its archive: its checksum is another one");
+ItemError damaged(const FilePart& part) {
+  return ItemError::failed("is damaged in its archive: its checksum is another one" +
+                           cure_of_archive(part.file));
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ Result<FileReader::Reading> FileReader::admit(std::shared_ptr<const FileRef> fil
   if (part != nullptr && part->state && !FileState(st).is_same_content(*part->state))
     return ItemError::failed("its archive has changed since it was listed");
   if (part != nullptr && (part->begin > in_file || part->stored > in_file - part->begin))
-    return ItemError::failed("its archive is damaged here");
+    return ItemError::failed("its archive is damaged here" + cure_of_archive(part->file));
   const std::uint64_t size = part != nullptr ? file->size : in_file;
   if (size == 0) return ItemError::failed("empty file (0 bytes)");
   Reading reading;
@@ -131,7 +132,7 @@ std::optional<ItemError> FileReader::finish(Reading& reading, int fd) {
       !part.is_deflated ||
       inflate_member(reading.packed.data(), reading.packed.size(), out.data.data(), out.size);
   if (!is_whole || (part.crc && crc_of(0, out.data.data(), out.size) != *part.crc))
-    return damaged();
+    return damaged(part);
   return std::nullopt;
 }
 
@@ -161,7 +162,8 @@ Result<UniqueFd> FileReader::inflate_large(const FileRef& file, int fd) {
   if (error != 0)
     return ItemError::failed(
         fmt::format("cannot be unpacked into a temporary file: {}", std::strerror(error)));
-  if (!inflater.is_whole() || made != file.size || (part.crc && crc != *part.crc)) return damaged();
+  if (!inflater.is_whole() || made != file.size || (part.crc && crc != *part.crc))
+    return damaged(part);
   return out;
 }
 

@@ -115,6 +115,7 @@ class Batches final : public Sink<MelBatch>,
                       public PairedInputs,
                       public HoldsItems,
                       public KeepsMemory,
+                      public RefusesUpdate,
                       public BatchSource {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";  // the same features as in a file
@@ -181,10 +182,11 @@ class Batches final : public Sink<MelBatch>,
                     rounded_up(held + others), (host - others) / row_memory(), smaller));
   }
 
+  [[nodiscard]] std::string why_no_update() const override {
+    return "batches: keeps nothing, so there is nothing to update; use melflow run instead";
+  }
   void start(RunContext& run) override {
-    if (update_of(run) != Update::none)
-      throw RunError(
-          "batches: keeps nothing, so there is nothing to update; use melflow run instead");
+    check_update(run);
     delivery_ = task_of(run).delivery;
     if (delivery_ == nullptr)
       run.warn(
@@ -446,7 +448,7 @@ class Batches final : public Sink<MelBatch>,
     RecordingRows& rows = recording_[placed.input];
     if (!rows.add(placed.part, placed.rows)) return;
     if (++complete_ < recording_.size()) return;
-    if (fits_together(placed)) give(static_cast<std::int64_t>(placed.file));
+    if (fits_together(placed)) give(placed);
     for (RecordingRows& r : recording_) r.clear();
     complete_ = 0;  // a further result of the recording may come
   }
@@ -469,10 +471,11 @@ class Batches final : public Sink<MelBatch>,
     return false;
   }
 
-  // Delivers the samples of the complete recording.
-  void give(std::int64_t file) {
-    sample_.file = file;
-    sample_.offset = 0;
+  // Delivers the samples of the complete recording, or of the result of one.
+  void give(const PlacedPart& placed) {
+    sample_.file = static_cast<std::int64_t>(placed.file);
+    sample_.offset = placed.begin;
+    sample_.result = placed.origin.sub_item;
     const std::int64_t count = recording_.front().count();
     if (is_ragged()) {
       for (std::size_t k = 0; k < recording_.size(); ++k)
@@ -480,9 +483,9 @@ class Batches final : public Sink<MelBatch>,
       if (count > 0) is_wanted_ = batcher_->add(sample_);
       return;
     }
-    for (; sample_.offset < count && is_wanted_; ++sample_.offset) {
+    for (std::int64_t row = 0; row < count && is_wanted_; ++row, ++sample_.offset) {
       for (std::size_t k = 0; k < recording_.size(); ++k)
-        sample_.inputs[k] = {recording_[k].row(sample_.offset), 1};
+        sample_.inputs[k] = {recording_[k].row(row), 1};
       is_wanted_ = batcher_->add(sample_);
     }
   }

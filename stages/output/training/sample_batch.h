@@ -14,6 +14,7 @@
 
 #include "pipeline/base/memory.h"
 #include "pipeline/base/number_type.h"
+#include "pipeline/stage/item.h"
 
 namespace melflow {
 
@@ -29,6 +30,8 @@ struct SampleBatch {
   NumberType type = NumberType::float32;
   std::vector<std::int64_t> files;    ///< positions of their recordings in the list
   std::vector<std::int64_t> offsets;  ///< by sample: the row of its recording with which it begins
+  /// By sample: the result of its recording that it is of; null where the recording has none.
+  std::vector<std::shared_ptr<const SubItem>> results;
 };
 
 /// A bounded queue; one thread puts, one takes.

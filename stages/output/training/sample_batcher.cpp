@@ -138,6 +138,7 @@ bool SampleBatcher::place_row(const SampleView& sample) {
                 sample.inputs[k].data, row_bytes_[k]);
   batch_.files.push_back(sample.file);
   batch_.offsets.push_back(sample.offset);
+  batch_.results.push_back(sample.result);
   return batch_.files.size() < settings_.size || give();
 }
 
@@ -174,6 +175,7 @@ bool SampleBatcher::give_recordings() {
   for (const Held& h : recordings_) {
     batch_.files.push_back(h.view.file);
     batch_.offsets.push_back(h.view.offset);
+    batch_.results.push_back(h.view.result);
   }
   recordings_.clear();
   is_wanted_ = give_(std::exchange(batch_, {}));

@@ -21,6 +21,7 @@ struct SampleView {
   };
   std::vector<Rows> inputs;
   std::int64_t file = 0, offset = 0;
+  std::shared_ptr<const SubItem> result = nullptr;
 };
 
 /// Not thread-safe.
