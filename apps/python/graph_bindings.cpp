@@ -4,13 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 
 #include "apps/json_value.h"
 #include "apps/picture/spectrogram.h"
@@ -19,13 +15,13 @@
 #include "apps/python/text_caster.h"
 #include "apps/report/html_report.h"
 #include "apps/report/report_json.h"
-#include "apps/report/svg.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/plan_arguments.h"
 #include "config/document.h"
 #include "config/reference.h"
 #include "config/top_level.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 
 using namespace melflow;
 
@@ -49,18 +45,6 @@ std::string option_advice(const std::string& stage, const std::string& option,
   Schema schema;
   top.describe(schema);
   return advice_on(option, {&schema}, Value::scalar(given));
-}
-
-using Edge = std::tuple<std::size_t, std::size_t, std::string>;
-
-// The page, and the height of the drawing [px].
-std::pair<std::string, double> flow_chart(const std::vector<std::vector<std::string>>& nodes,
-                                          const std::vector<Edge>& edges) {
-  FlowChart chart;
-  for (const std::vector<std::string>& lines : nodes)
-    chart.nodes.push_back({lines, 0, lines.at(0)});
-  for (const auto& [from, to, label] : edges) chart.edges.push_back({from, to, 0, label, label});
-  return {html_page("melflow", svg(chart)), height_of(chart)};
 }
 
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -94,10 +78,9 @@ void bind_graphs(nb::module_& m) {
   m.def("option_advice", &option_advice, nb::arg("stage"), nb::arg("option"), nb::arg("given"));
   m.def("stage_advice", [](const std::string& name) { return Registry::global().advice_on(name); });
   m.def("parse", &parse, nb::arg("name"), nb::arg("text"));
-  m.def("flow_chart", &flow_chart, nb::arg("nodes"), nb::arg("edges"));
   m.def("picture", &picture, nb::arg("rows"), nb::arg("unit"), nb::arg("frame_seconds"),
         nb::arg("band_hz"), nb::arg("title"));
   m.def("html_report", [](const std::string& report) {
-    return html_report(nlohmann::ordered_json::parse(report));
+    return html_report(nlohmann::ordered_json::parse(without_escaped_bytes(report)));
   });
 }

@@ -90,4 +90,15 @@ int place_of(std::string_view status) {
   return status == "failed" ? 0 : status == "skipped" ? 2 : 1;
 }
 
+std::string html_text(std::string_view text) {
+  constexpr std::string_view kSpecial = "<>&\"'";
+  constexpr const char* kNames[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
+  std::string out;
+  for (const char c : printable(text)) {
+    const std::size_t special = kSpecial.find(c);
+    special == kSpecial.npos ? out += c : out += kNames[special];
+  }
+  return out;
+}
+
 }  // namespace melflow

@@ -33,4 +33,7 @@ std::string first_names(const std::vector<std::string>& names, std::size_t count
 /// last.
 int place_of(std::string_view status);
 
+/// Escapes <, >, &, " and ' for HTML, and replaces bytes that are not UTF-8 or control a terminal.
+std::string html_text(std::string_view text);
+
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// The report of a run as one HTML page that needs neither scripts nor the network.
+// The report of a run as one HTML page: tables, which its own script replaces by drawings.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,10 +6,9 @@
 
 namespace melflow {
 
-/// Returns a page in the style of the report. `body`: HTML.
-std::string html_page(const std::string& title, const std::string& body);
-
-/// Draws the JSON report of a run (report_json), with its series if it has one.
+/// Returns a page that shows the JSON report of a run (report_json), with its series if it has one,
+/// and loads nothing from elsewhere. Of a document without `files` it shows `stages` and `edges`
+/// only: a graph, whose stages may have `options`, texts to show, and whose edges a `label`.
 std::string html_report(const nlohmann::ordered_json& report);
 
 }  // namespace melflow

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "apps/report/format.h"
-#include "apps/report/svg.h"
 
 namespace melflow {
 namespace {
@@ -23,6 +22,12 @@ std::string words(double x, double y, const char* anchor, bool is_bold, const st
   return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}"{}>{}</text>)", x, y, anchor,
                      is_bold ? " font-weight=\"bold\"" : "", html_text(text)) +
          "\n";
+}
+
+// Between white and orange.
+std::string shade(double share) {
+  const auto mixed = [share](int colour) { return static_cast<int>(255 - share * (255 - colour)); };
+  return fmt::format("rgb({},{},{})", mixed(240), mixed(130), mixed(30));
 }
 
 std::string tip(const RateChart::Cell& cell) {
@@ -70,7 +75,7 @@ class Drawing {
     body_ +=
         fmt::format(
             R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" fill="{}" stroke="white">{}</rect>)",
-            x, y, wide, high, shade(heat, 240, 130, 30), tip(cell)) +
+            x, y, wide, high, shade(heat), tip(cell)) +
         "\n";
   }
 

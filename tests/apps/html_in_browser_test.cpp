@@ -1,7 +1,12 @@
-// Shows the page of a run in a browser, which must not complain.
+// Shows pages in a browser: what their script draws, and that it does not complain.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <string>
+#include <vector>
+
+#include "apps/report/html_report.h"
 
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
@@ -18,6 +23,22 @@ Ended browse(const TempFolder& folder, const std::string& page) {
                     "--disable-dev-shm-usage --user-data-dir=$PWD/profile --enable-logging=stderr "
                     "--dump-dom " +
                         page});
+}
+
+using Json = nlohmann::ordered_json;
+
+// The page as a browser shows it; "" where there is no browser.
+std::string shown(const TempFolder& folder, const Json& report) {
+  static const bool has_browser = browse(folder, "about:blank").code == 0;
+  if (!has_browser) {
+    test::skip("chromium is not installed, or does not start here");
+    return "";
+  }
+  test::write_text(folder / "r.html", html_report(report));
+  const Ended ended = exits(0, browse(folder, "file://$PWD/r.html"));
+  CHECK_FALSE(has(ended.err, "CONSOLE"));
+  CHECK_FALSE(has(ended.out, "id=\"tables\""));  // removed when all is drawn
+  return ended.out.substr(0, ended.out.find("<script"));
 }
 
 }  // namespace
@@ -37,7 +58,141 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
   CHECK(has(shown.out, "<title>melflow: 1 file, 1 ok, 0 skipped, 0 failed</title>"));
   CHECK(has(shown.out, "class=\"h\">write</text>"));
   CHECK(has(shown.out, "</details>"));
+  CHECK_FALSE(has(shown.out, "id=\"tables\""));
   CHECK_FALSE(has(shown.err, "CONSOLE"));
+}
+
+TEST_CASE("html report: a browser draws what a report has, with texts as texts") {
+  const TempFolder folder;
+  const std::string page =
+      shown(folder, {{"melflow_version", "1"},
+                     {"ending", "stopped"},
+                     {"error", "disk </script><b>full\xff\u2028\u202e\x1b"},
+                     {"seconds", 0.5},
+                     {"rows", 12345},
+                     {"files", {{"found", 2}, {"ok", 1}, {"not_run", 1}}},
+                     {"stages", {{{"name", "read"}}, {{"name", "mel"}}}},
+                     {"series",
+                      {{"seconds", {0.1, 0.2, 0.4}},
+                       {"files", {0, 10, 10}},
+                       {"workers",
+                        {{"from", 0.1},
+                         {"step", 0.2},
+                         {"rows", {{{"read", {0.5, 0}}, {"mel", {0.25, 1}}}, Json::object()}}}}}}});
+  if (page.empty()) return;
+  CHECK(has(page, "<h1>2 files, 1 ok, 0 skipped, 0 failed, 1 not run</h1>"));
+  CHECK(has(page, "was stopped"));
+  CHECK(has(page, "<b>12,345</b>rows"));
+  CHECK(has(page, R"(disk &lt;/script&gt;&lt;b&gt;full\xff\u2028\u202e\u001b</p>)"));
+  // 100 files per second from 0.1 to 0.2 s, then none: axes of 0.5 s and 100 per second.
+  CHECK(has(page, "M408.0,26.0L752.0,136.0"));
+  CHECK_FALSE(has(page, "NaN"));
+  CHECK_FALSE(has(page, "undefined"));
+  // Row 1 from 26 to 48: `read` fills its lower half from 0.1 to 0.3 s; `mel` adds a quarter, then
+  // fills all of it.
+  CHECK(has(page, "M236.0,37.0H580.0V48.0H236.0Z"));
+  CHECK(has(page, "M236.0,31.5H580.0V37.0H236.0ZM580.0,26.0H924.0V48.0H580.0Z"));
+}
+
+TEST_CASE("html report: in a browser, an axis of time has round labels, and room for the last") {
+  const std::regex label("<text x=\"([0-9.]+)\" y=\"152.0\" class=\"x\">([0-9.]+) s</text>");
+  struct Row {
+    double end;
+    std::vector<std::string> labels;
+  };
+  const Row rows[] = {{0.224, {"0", "0.05", "0.1", "0.15", "0.2"}},
+                      {8, {"0", "1", "2", "3", "4", "5", "6", "7", "8"}},
+                      {9.7, {"0", "2", "4", "6", "8"}},
+                      {3600, {"0", "500", "1000", "1500", "2000", "2500", "3000", "3500"}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.end);
+    const TempFolder folder;
+    std::string page =
+        shown(folder, {{"seconds", row.end},
+                       {"files", Json::object()},
+                       {"series", {{"seconds", {0, row.end / 2, row.end}}, {"files", {0, 1, 2}}}}});
+    if (page.empty()) return;
+    page = page.substr(page.find(">Files<"));
+    page.resize(page.find("</svg>"));
+    std::vector<std::string> labels;
+    double last = 0;
+    for (std::sregex_iterator it(page.begin(), page.end(), label), end; it != end; ++it) {
+      labels.push_back((*it)[2]);
+      last = std::stod((*it)[1]) + 3.5 * static_cast<double>(labels.back().size() + 2);
+    }
+    CHECK(labels == row.labels);
+    CHECK(last <= 956);  // the drawing's width, and half of a label whose letters are 7 wide
+  }
+}
+
+TEST_CASE("html report: in a browser, the texts of a graph are in their boxes") {
+  const TempFolder folder;
+  const std::string page = shown(
+      folder,
+      {{"stages",
+        {{{"name", "items"}, {"stage", "items"}, {"options", {"columns: [a_column, another]"}}},
+         {{"name", "features_with_a_name_of_its_own_that_is_long"},
+          {"stage", "mel"},
+          {"options", {"preset: whisper", "n_mels: 80", "call: half"}}}}},
+       {"edges",
+        {{{"from", "items"},
+          {"to", "features_with_a_name_of_its_own_that_is_long"},
+          {"label", "train"}}}}});
+  if (page.empty()) return;
+  CHECK_FALSE(has(page, "<h1>"));
+  CHECK(has(page, ">call: half<"));
+  CHECK(has(page, "class=\"x\">train<"));
+  CHECK(has(page, "…<"));
+  const std::regex part(
+      "<(?:rect|text) x=\"[0-9.]+\" y=\"([0-9.]+)\"(?: width=\"([0-9.]+)\" height=\"([0-9.]+)\")?"
+      "[^>]* class=\"([hcb])\">([^<]*)<");
+  double top = 0, wide = 0, high = 0;
+  int texts = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), part), end; it != end; ++it) {
+    if ((*it)[4] == "b") {
+      top = std::stod((*it)[1]), wide = std::stod((*it)[2]), high = std::stod((*it)[3]);
+      continue;
+    }
+    ++texts;
+    const auto letters = static_cast<double>((*it)[5].length());  // one "…" is 3 bytes
+    CHECK((letters - (has((*it)[5], "…") ? 2 : 0)) * ((*it)[4] == "h" ? 7.6 : 6.2) < wide);
+    CHECK(std::stod((*it)[1]) < top + high);
+  }
+  CHECK(texts == 8);
+}
+
+TEST_CASE("html report: in a browser, texts of wide letters are in the boxes of a graph") {
+  const TempFolder folder;
+  const std::vector<std::string> letters{"a", "音", "한", "Ａ", "🎵", "🚀", "⏳"};
+  Json stages = Json::array();
+  for (const std::string& letter : letters)
+    for (const int count : {1, 8, 17, 18, 40}) {
+      std::string name;
+      for (int i = 0; i < count; ++i) name += letter;
+      stages.push_back({{"name", name}, {"stage", name}, {"options", Json::array()}});
+    }
+  const std::string page = shown(folder, {{"stages", stages}, {"edges", Json::array()}});
+  if (page.empty()) return;
+  const std::regex box("<rect [^>]* width=\"([0-9.]+)\""), text("class=\"([hc])\">([^<]+)</text>");
+  std::smatch wide;
+  REQUIRE(std::regex_search(page, wide, box));
+  std::size_t texts = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), text), end; it != end; ++it) {
+    const std::string& name = stages.at(texts++ / 2)["name"].get_ref<const std::string&>();
+    std::string cut = (*it)[2];
+    const std::string letter = letters[(texts - 1) / 10];
+    CAPTURE(cut);
+    const bool is_cut = cut.ends_with("…");
+    if (is_cut) cut.resize(cut.size() - std::string("…").size());
+    const double latin =
+        static_cast<double>(cut.size() / letter.size()) * (letter.size() == 1 ? 1 : 2) +
+        (is_cut ? 1 : 0);
+    CHECK(latin * ((*it)[1] == "h" ? 7.6 : 6.2) <= std::stod(wide[1]) - 12);
+    CHECK(name.starts_with(cut));
+    CHECK(is_cut == (cut != name));
+    CHECK((name != letter || !is_cut));
+  }
+  CHECK(texts == 2 * stages.size());
 }
 
 }  // namespace melflow::test::html_in_browser_test

@@ -149,32 +149,24 @@ graph:
 
     def test_a_notebook_shows_it(self):
         page = melflow.Graph.of("dataset_builder")._repr_html_()
-        self.assertIn("<svg", page)
+        self.assertTrue(page.startswith("<iframe srcdoc="))
         for name in melflow.Graph.of("dataset_builder").nodes:
             self.assertIn(f">{name}<", page)
 
-    def test_texts_of_the_picture_are_in_their_boxes(self):
+    def test_a_notebook_shows_options_as_they_are_written(self):
+        """tests/apps/html_in_browser_test.cpp has where the texts are drawn."""
         def half(samples):
             return samples / 2
 
         graph = melflow.Graph()
-        source = graph.items([{"audio": b""}], columns=["a_column_with_a_long_name", "another_one", "a_third"], labels="manifest")
-        source.disk_read().decode().map(half, processes=0).mel(preset="whisper", name="features_with_a_name_of_its_own_that_is_long").discard()
+        source = graph.items([{"audio": b""}], labels="<b>manifest")
+        source.disk_read().decode().map(half, processes=0).mel(preset="whisper").discard()
         page = html.unescape(graph._repr_html_())
-        self.assertIn(">call: half<", page)
-        self.assertIn(">call: list<", page)
+        self.assertIn("call: half\n", page)
+        self.assertIn("call: list\n", page)
+        self.assertIn("&lt;b&gt;manifest", page)
+        self.assertNotIn("<b>manifest", page)
         self.assertNotIn("@", page)
-        height, wide, high = (float(re.search(pattern, page)[1]) for pattern in ('height: ([0-9]+)px', '<rect [^>]* width="([0-9.]+)"',
-                                                                                 '<rect [^>]* height="([0-9.]+)"'))
-        self.assertGreater(height, float(re.search('viewBox="0 0 [0-9]+ ([0-9]+)"', page)[1]))
-        box = 0.0
-        for y, kind, text in re.findall('<(?:rect|text) x="[0-9.]+" y="([0-9.]+)"[^>]* class="([hcb])"(?:/>|>([^<]*)<)', page):
-            if kind == "b":
-                box = float(y)
-                continue
-            self.assertLess(len(text) * (7.6 if kind == "h" else 6.2), wide)
-            self.assertLess(float(y), box + high)
-        self.assertIn("…", page)
 
     @unittest.skipUnless(find_spec("mypy"), "mypy is not installed")
     def test_types(self):

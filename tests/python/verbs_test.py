@@ -257,10 +257,12 @@ class VerbsTest(corpus.CorpusTest):
         text, _ = self.text("page")
         report = melflow.run(text)
         path = os.path.join(self.folder.name, "report.html")
-        self.assertIn("<h2>Flow</h2>", report.html(path))
+        self.assertIn("<h1>60 files, ", report.html(path))
         self.assertEqual(os.path.getsize(path), len(report.html().encode()))
         self.assertRegex(repr(report), "^<Report: complete; files: 60 found, ")
         self.assertTrue(report._repr_html_().startswith("<iframe srcdoc="))
+        report["remarks"] = [{"path": "\udcff.wav"}]  # as a name that is not UTF-8 is read from JSON
+        self.assertIn("<td>\ufffd.wav", report.html())
 
 
 if __name__ == "__main__":

@@ -230,17 +230,16 @@ class Graph(GraphStages):
 
         for name in self.nodes:
             visit(name)
-        boxes = []
+        stages = []
         for name in order:
             options = {k: v for k, v in self.nodes[name].items() if k not in ("stage", "from")}
             if str(options.get("call", "")).startswith("@"):  # a function that only this process knows
                 options["call"] = calls.shown_name(options["call"])
-            shown = [f"{k}: {flow_yaml(v)}" for k, v in options.items()]
-            boxes.append([name, str(self.nodes[name].get("stage", name)), *shown[:3]])
-        edges = [(order.index(before), order.index(name), output) for name in order
+            stages.append({"name": name, "stage": str(self.nodes[name].get("stage", name)),
+                           "options": [f"{k}: {flow_yaml(v)}" for k, v in options.items()][:3]})
+        edges = [{"from": before, "to": name, "label": output} for name in order
                  for before, output in _sources(self.nodes[name]) if before in order[:order.index(name)]]
-        page, height = _melflow.flow_chart(boxes, edges)
-        return program.framed(page, f"{height + 80:.0f}px")  # with margins, and a bar to scroll by
+        return program.framed(_melflow.html_report(json.dumps({"stages": stages, "edges": edges})), "20em")  # until it is drawn
 
     # ---- what can be done with a pipeline
 
