@@ -168,18 +168,17 @@ class Batches final : public Sink<MelBatch>,
           options_.shuffle > 0 ? "shuffle" : "bucket",
           fmt::format("half of memory.host ({}) is for the recordings that it holds, and the rest "
                       "of this pipeline needs {} at least; set memory.host: {}",
-                      to_text(Bytes{host}), rounded_up(others), rounded_up(2 * others)));
+                      Bytes{host}, rounded_up(others), rounded_up(2 * others)));
     std::string smaller;
     if (size_of(options_.dtype) > 2)
       smaller = fmt::format(", or dtype: {}, which takes half",
                             inputs_.front().rows->is_samples() ? "int16" : "float16");
-    check.error(
-        "shuffle",
-        fmt::format("{} examples take {}, and the rest of this pipeline needs {} "
-                    "at least, which is more than memory.host ({}); set "
-                    "memory.host: {}, or shuffle: {}{}",
-                    options_.shuffle, rounded_up(held), rounded_up(others), to_text(Bytes{host}),
-                    rounded_up(held + others), (host - others) / row_memory(), smaller));
+    check.error("shuffle",
+                fmt::format("{} examples take {}, and the rest of this pipeline needs {} "
+                            "at least, which is more than memory.host ({}); set "
+                            "memory.host: {}, or shuffle: {}{}",
+                            options_.shuffle, rounded_up(held), rounded_up(others), Bytes{host},
+                            rounded_up(held + others), (host - others) / row_memory(), smaller));
   }
 
   [[nodiscard]] std::string why_no_update() const override {
