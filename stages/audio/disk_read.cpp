@@ -80,6 +80,8 @@ struct DiskReadOptions {
 
 class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
  public:
+  static constexpr bool kIsPutIn = true;
+
   explicit DiskRead(DiskReadOptions options)
       : options_(options),
         reader_({options.buffer.count, options.whole.count, options.noatime, options.advise}) {}
