@@ -14,6 +14,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/version.h"
 #include "pipeline/run/runner.h"
+#include "stages/containers/container.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/features/mel/utterance_steps.h"

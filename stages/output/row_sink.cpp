@@ -1,4 +1,3 @@
-#include "stages/files/own_file.h"
 #include "stages/output/row_sink.h"
 
 #include <atomic>
@@ -15,6 +14,7 @@
 #include "pipeline/base/version.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
+#include "stages/files/own_file.h"
 #include "stages/files/publication.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_fingerprint.h"
