@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/version.h"
+#include "pipeline/base/version.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
