@@ -23,12 +23,12 @@
 #include "pipeline/base/memory.h"
 #include "pipeline/base/secrets.h"
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "stages/containers/container.h"
 #include "stages/containers/libcurl.h"
 #include "stages/containers/web_address.h"
 #include "stages/files/temporary_file.h"
 #include "stages/files/whole_io.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {
