@@ -104,8 +104,8 @@ class Manifest {
   void shuffle(std::uint64_t seed);
   /// The position that the entry had in the list before shuffle().
   [[nodiscard]] std::size_t listed(std::size_t i) const { return listed_.empty() ? i : listed_[i]; }
-  /// Notes that all entries are files that a folder has, none of which is in an archive, is given by
-  /// Python, or is a channel.
+  /// Notes that all entries are files of a folder: none is in an archive, given by Python, or a
+  /// channel.
   void set_all_files(bool are_all) { are_all_files_ = are_all; }
   [[nodiscard]] bool are_all_files() const { return are_all_files_; }
   /// Numbers labels in the order of their names, compared as bytes; to be called once, at the end.
