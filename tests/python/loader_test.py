@@ -344,18 +344,20 @@ class LoaderTest(unittest.TestCase):
                     places = {}
                     for batch in melflow.Loader(several(self.text(**options)), batch_size=7, shuffle=20, seed=3):
                         self.assertEqual(list(batch.get("result", ())), nodes)
+                        self.assertEqual("result_offset" in batch, bool(nodes))
+                        within = batch.get("result_offset", batch["offset"])
                         for k, (file, offset) in enumerate(key(batch)):
                             is_one = kind == "windows"
                             mine = batch["mel"][k][None] if is_one else batch["mel"][k][:batch["length"][k]]
                             np.testing.assert_array_equal(rows.recording(file)[offset:offset + len(mine)], mine)
-                            places[file, offset] = len(mine), {node: int(n[k]) for node, n in batch.get("result", {}).items()}
+                            places[file, offset] = len(mine), int(within[k]), {node: int(n[k]) for node, n in batch.get("result", {}).items()}
                     expected = {}
                     for file in np.flatnonzero(rows.count):
                         offset = 0
                         for said, of_result in rows.results(file):
                             for first in range(len(of_result)) if kind == "windows" else [0]:
                                 length = 1 if kind == "windows" else len(of_result)
-                                expected[file, offset + first] = length, said.get("number", {})
+                                expected[file, offset + first] = length, first, said.get("number", {})
                             offset += len(of_result)
                     self.assertEqual(places, expected)
         with self.assertRaisesRegex(melflow.ConfigError, "a batch has another entry 'result'"):
