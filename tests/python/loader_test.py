@@ -183,10 +183,35 @@ class LoaderTest(unittest.TestCase):
             loader().load_state_dict({})
         for options, said in ((dict(seed=8), "seed is '9' in the state and '8' here"), (dict(split="val"), "split is None in .* 'val' here"),
                               (dict(shuffle=40), "shuffle is '30' in the state and '40' here"), (dict(rank=0, world_size=2), "world_size is 1 "),
-                              (dict(sets={"rows.n_mels": 8}), "sets is another")):
+                              (dict(sets={"rows.n_mels": 8}), "sets is another"), (dict(vars={"OTHER": 1}), "vars is another")):
             other = melflow.Loader(self.text(segment=", length: 2000"), **(dict(batch_size=5, shuffle=30, seed=9) | options))
             with self.assertRaisesRegex(ValueError, f"the state is of another Loader, so other samples would follow: {said}"):
                 other.load_state_dict(state)
+
+    def test_a_state_says_which_of_its_variables_is_another(self):
+        text = self.text().replace("n_mels: 20", "n_mels: ${BANDS}")
+        def loader(**given):
+            return melflow.Loader(text, **({"vars": {"BANDS": 20, "B": "x"}, "sets": {"rows.hop": 80}} | given))
+
+        state = json.loads(json.dumps(loader().state_dict()))
+        for given, said in (({"vars": {"BANDS": 21, "B": "x"}}, r"vars\['BANDS'\] is not as in the state"),
+                            ({"vars": {"BANDS": 20}}, r"vars\['B'\] is not as in the state"),
+                            ({"vars": {"BANDS": 21}}, r"vars\['BANDS'\], vars\['B'\] are not as in the state"),
+                            ({"sets": {"rows.hop": 40}}, r"sets\['rows.hop'\] is not as in the state")):
+            with self.subTest(given), self.assertRaisesRegex(ValueError, f"would follow: {said}. Make it"):
+                loader(**given).load_state_dict(state)
+        # A state of an earlier version has no digests of each.
+        older = {key: value for key, value in state["loader"].items() if "." not in key}
+        loader().load_state_dict({**state, "loader": older})
+        with self.assertRaisesRegex(ValueError, "would follow: vars is another"):
+            loader(vars={"BANDS": 21, "B": "x"}).load_state_dict({**state, "loader": older})
+
+    def test_lost_recordings_are_warned_of_and_named(self):
+        loader = melflow.Loader(self.text())
+        with self.assertWarnsRegex(UserWarning, r"^4 of 60 recordings gave no rows:\n(  .*\n){3}  and 1 more; the Loader's report\[\"remarks\"\] has all$"):
+            list(loader)
+        self.assertEqual(len([r for r in loader.report["remarks"] if r["status"] == "failed"]), 4)
+        self.assertIsInstance(loader.report, melflow.Report)
 
     def test_a_state_is_refused_where_the_list_has_changed(self):
         def change(act):
@@ -282,7 +307,7 @@ class LoaderTest(unittest.TestCase):
         loader = melflow.Loader(text, **options)
         with self.assertWarnsRegex(UserWarning, "batches: shuffle: [0-9]+ recordings at a time, and not 60, .*raise memory.host") as warned:
             batches = list(loader)
-        self.assertEqual(len(warned.warnings), 1)
+        self.assertEqual(sum("shuffle" in str(one.message) for one in warned.warnings), 1)
         self.assertEqual(warned.filename, __file__)
         self.assertEqual(len({f for b in batches for f in b["file"].tolist()}), 55)
         state = None

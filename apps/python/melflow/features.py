@@ -129,7 +129,7 @@ def _check_names(function: Callable[..., Any], options: Mapping[str, Any]) -> No
     """Raises where an option is none of mel: TypeError where it is an argument of this or a sister function, or nearly one."""
     known = stages()["mel"]["properties"]
     for name in options:
-        if name in known:
+        if name in known or name in _OF_DECODE:
             continue
         arguments_of = {f.__name__: inspect.signature(f).parameters for f in (function, features, folder, show)}
         owners = [f"melflow.{f}" for f, names in arguments_of.items() if name in names]
@@ -138,6 +138,8 @@ def _check_names(function: Callable[..., Any], options: Mapping[str, Any]) -> No
             raise TypeError(f"melflow.{function.__name__} has no argument {name!r}; {' and '.join(owners)} {'has' if len(owners) == 1 else 'have'} it")
         if near:
             raise TypeError(f"melflow.{function.__name__} has no argument {name!r}. Did you mean {near[0]!r}?")
+        if function is folder:  # Graph refuses it
+            continue
         advice = _melflow.option_advice("mel", name, str(options[name]))
         raise ConfigError(f"{name}: unknown option of mel{advice or '; `melflow stages mel` lists its options'}")
 
