@@ -70,6 +70,7 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
     result[nb::cast(node)] = array(std::move(numbers));
   }
   out["result"] = result;
+  out["result_offset"] = array(std::move(batch.result_offsets));
   return out;
 }
 

@@ -22,6 +22,19 @@ std::string unit_text(const Field& f) {
                                              : "";
 }
 
+// What to write in place of a time with a unit, "2min", for a number of seconds; "" for other
+// options and values.
+std::string seconds_of(const Field& f, const Value& refused) {
+  const bool is_whole = f.type == "integer";
+  const auto read = detail::number_and_unit(refused);
+  if (!read || (!is_whole && f.type != "number") || unit_text(f) != " s") return {};
+  for (const auto& [unit, seconds] :
+       {std::pair{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}, {"h", 3600.0}})
+    if (const double value = read->first * seconds; read->second == unit)
+      return is_whole && value != std::floor(value) ? "" : number_text(value);
+  return {};
+}
+
 }  // namespace
 
 std::string Field::allowed() const {
@@ -62,6 +75,8 @@ std::string Field::check_range(double value) const {
 }
 
 std::string Field::also_allowed(const Value& refused) const {
+  if (const std::string seconds = seconds_of(*this, refused); !seconds.empty())
+    return fmt::format(" of seconds; write {}", seconds);
   const bool is_in_quotes = refused.quoted() && !refused.text().empty();
   return is_in_quotes || !choices.empty() || allowed().empty() ? std::string()
                                                                : "; allowed: " + allowed();

@@ -22,14 +22,6 @@ bool are_alike(const PythonAnswer& a, const PythonAnswer& b) {
                     });
 }
 
-// A function that only this process knows (@NAME-HASH:here) as it is called in the code.
-std::string shown(const std::string& call) {
-  if (!call.starts_with('@')) return call;
-  const std::string name = call.substr(1, call.find('-') - 1);
-  const std::size_t inner = name.rfind('.');
-  return inner == name.npos ? name : name.substr(inner + 1);
-}
-
 // Two objects that get the same recording, until they give something else.
 class TwinStreams final : public PythonStream {
  public:
@@ -157,7 +149,8 @@ void PythonCaller::start(RunContext& run) {
   const auto& delivery = task_of(run).delivery;
   calls_twice_ = delivery != nullptr && options_.deterministic;
   if (!calls_twice_) return;
-  warn_of_other_results_ = [call = shown(options_.call), tell = delivery->warn, warn = run.warn] {
+  warn_of_other_results_ = [call = shown_call(options_.call), tell = delivery->warn,
+                            warn = run.warn] {
     const std::string text = fmt::format(
         "{}: gave something else when it was called again with the same recording, so that "
         "batches after a restart may be others. Seed what is random by the samples "

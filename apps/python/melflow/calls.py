@@ -70,9 +70,9 @@ def known_object(value: Any) -> str:
         _read.add(id(value))
         return value
 
-    once.__qualname__ = type(value).__name__
+    once.__qualname__ = "items"  # of Graph.items
     if id(value) not in _objects:
-        _objects[id(value)] = (value, known(type(value).__name__, once))
+        _objects[id(value)] = (value, known(once.__qualname__, once))
     return _objects[id(value)][1]
 
 

@@ -470,6 +470,7 @@ class Batches final : public Sink<MelBatch>,
   void give(const PlacedPart& placed) {
     sample_.file = static_cast<std::int64_t>(placed.file);
     sample_.offset = placed.begin;
+    sample_.result_offset = 0;
     sample_.result = placed.origin.sub_item;
     const std::int64_t count = recording_.front().count();
     if (is_ragged()) {
@@ -479,6 +480,7 @@ class Batches final : public Sink<MelBatch>,
       return;
     }
     for (std::int64_t row = 0; row < count && is_wanted_; ++row, ++sample_.offset) {
+      sample_.result_offset = row;
       for (std::size_t k = 0; k < recording_.size(); ++k)
         sample_.inputs[k] = {recording_[k].row(row), 1};
       is_wanted_ = batcher_->add(sample_);

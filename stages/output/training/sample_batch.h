@@ -32,6 +32,7 @@ struct SampleBatch {
   std::vector<std::int64_t> offsets;  ///< by sample: the row of its recording with which it begins
   /// By sample: the result of its recording that it is of; null where the recording has none.
   std::vector<std::shared_ptr<const SubItem>> results;
+  std::vector<std::int64_t> result_offsets;  ///< by sample: the row of its result, likewise
 };
 
 /// A bounded queue; one thread puts, one takes.
