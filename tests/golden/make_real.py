@@ -18,9 +18,15 @@ import soundfile
 
 import definition
 import golden_text
-from make_golden import RECORDINGS
+import make_golden
 from make_presets import computed, kaldi_frame, noted_errors, report, row_text
 
+RECORDINGS = [
+    make_golden.RECORDINGS[0],
+    ("asterisk-core-sounds-ru-wav",
+     "usr/share/asterisk/sounds/ru_RU_f_IvrvoiceRU/screen-callee-options.wav"),
+    make_golden.RECORDINGS[1],
+]
 ROWS_PER_CASE = 4
 
 
