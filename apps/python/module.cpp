@@ -31,7 +31,7 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
-#include "stages/version.h"
+#include "pipeline/base/version.h"
 
 namespace nb = nanobind;
 using namespace melflow;

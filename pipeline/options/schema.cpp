@@ -30,7 +30,7 @@ std::string Field::allowed() const {
     constexpr double kGigabyte = 1e9;  // 4GB is not a whole number of MiB
     if (type.starts_with("size") && v > 0 && std::fmod(v, kGigabyte) == 0)
       return fmt::format("{:.0f}GB", v / kGigabyte);
-    if (type.starts_with("size")) return to_text(Bytes{static_cast<std::uint64_t>(v)});
+    if (type.starts_with("size")) return fmt::format("{}", Bytes{static_cast<std::uint64_t>(v)});
     const bool is_plain = v == std::floor(v) && std::abs(v) < 1e8;
     return is_plain ? std::to_string(static_cast<std::int64_t>(v)) : number_text(v);
   };
@@ -47,7 +47,7 @@ std::string Field::check_range(double value) const {
   const bool low = lowest && (lowest_exclusive ? value <= *lowest : value < *lowest);
   if (!low && !(highest && value > *highest) && !std::isnan(value)) return {};
   const std::string got = type.starts_with("size")
-                              ? to_text(Bytes{static_cast<std::uint64_t>(value)})
+                              ? fmt::format("{}", Bytes{static_cast<std::uint64_t>(value)})
                               : number_text(value);
   const bool is_in_kilohertz = type.starts_with("sample rate") && low && value > 0 &&
                                1000 * value <= highest.value_or(INFINITY);

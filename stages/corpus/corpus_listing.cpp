@@ -20,6 +20,7 @@
 #include "pipeline/base/secrets.h"
 #include "pipeline/base/text.h"
 #include "stages/containers/archive.h"
+#include "stages/containers/container.h"
 #include "stages/containers/file_channel.h"
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/double_paths.h"
@@ -31,6 +32,7 @@
 #include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/path_parts.h"
+#include "stages/corpus/python_corpus.h"
 #include "stages/corpus/split_draw.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_columns.h"
@@ -38,7 +40,6 @@
 #include "stages/corpus/text_lines.h"
 #include "stages/corpus/whole_files.h"
 #include "stages/path_advice.h"
-#include "stages/python/python_corpus.h"
 
 namespace melflow {
 namespace {
@@ -77,8 +78,12 @@ class Listing {
     facts_.open_joined();
     if (!options_.manifest.empty() || !options_.call.empty())
       read_manifest();
+    else if (names_archives(options_.root))
+      scan_archives();
     else
-      names_archives(options_.root) ? scan_archives() : scan();
+      scan();
+    manifest_.set_all_files(options_.manifest.empty() && options_.call.empty() &&
+                            !names_archives(options_.root));
     if (is_cut_)
       tell(fmt::format(
           "{}: only the first {} taken (limit); there are more", corpus_text(),

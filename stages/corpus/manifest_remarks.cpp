@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/containers/container.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"

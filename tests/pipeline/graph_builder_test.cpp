@@ -369,7 +369,7 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B is too little"));
   CHECK(message.find("1.6 kB") == std::string::npos);
   CHECK(
-      message.ends_with("this pipeline needs 1600B at least; "
+      message.ends_with("this pipeline needs 1600B, or smaller blocks (b.size, a.size); "
                         "a size without a unit is in bytes. Did you mean '1599MiB'?"));
 }
 

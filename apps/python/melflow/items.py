@@ -26,8 +26,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _melflow, call_results, calls, inputs, stores
+from . import _melflow, call_results, inputs, stores
 from ._melflow import RunError
+from .call_loading import load
 
 _OWN = ("audio", "sample_rate", "sampling_rate", "version", "bytes", "path")
 _LIST = "\x1f"  # between the values of a list
@@ -141,7 +142,7 @@ class Items:
     def __init__(self, function: str, arguments: str, *web: int) -> None:
         self._limits = stores.Limits(*web)
         self._kept: Any = None  # a file with what an iterable has given
-        target = calls._load(function)
+        target = load(function)
         try:
             with stores.within(self._limits):
                 self._corpus = target(**json.loads(arguments))

@@ -1,4 +1,4 @@
-#include "stages/python/python_corpus.h"
+#include "stages/corpus/python_corpus.h"
 
 #include <algorithm>
 #include <utility>
