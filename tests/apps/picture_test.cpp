@@ -239,7 +239,7 @@ TEST_CASE("picture: names of any language are text; of a long one the end is sho
   for (const std::string name : {"ja/こんにちは世界.wav", "ar/مرحبا بالعالم.wav", "a  b/🎙.wav"})
     CHECK(shows(titled(name), name));
   CHECK(shows(titled("<b> & \"c\""), "&lt;b&gt; &amp; &quot;c&quot;"));
-  CHECK(shows(titled("a\nb\xFF\x1B"), "a\\nb\\xff\\x1b"));
+  CHECK(shows(titled("a\nb\xFF\x1B"), "a\\nb\\xff\\u001b"));
   for (const std::string piece : {"long/", "長い/", "é"}) {
     std::string name;
     for (int i = 0; i < 200; ++i) name += piece;
