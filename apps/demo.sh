@@ -5,7 +5,7 @@
 # In:  apps/demo.sh [FOLDER]     default ./melflow-demo
 # Out: FOLDER/audio/{en,es,fr,it,ru}/   the recordings: Debian's asterisk-core-sounds-*-wav
 #      FOLDER/features.h5               80-band log-mel features with the language as label
-#      FOLDER/spectrogram-*.png         one picture for each language
+#      FOLDER/spectrogram-*.svg         one picture for each language
 # Running it again costs nothing: whatever exists already is used as it is.
 set -euo pipefail
 
@@ -78,7 +78,7 @@ say "What is in the file"
 
 say "Pictures"
 for language in "${languages[@]}"; do
-  picture=$folder/spectrogram-$language.png
+  picture=$folder/spectrogram-$language.svg
   if [[ $picture -nt $features ]]; then
     echo "$picture"
   else

@@ -43,7 +43,7 @@ constexpr const char* kFooter = R"(Example:
   melflow init first.yaml                      a commented configuration to start from
   DATA=clips OUT=features.h5 melflow run first.yaml
   melflow inspect features.h5
-  melflow show features.h5 --file some.wav -o mel.png
+  melflow show features.h5 --file some.wav -o mel.svg
   melflow --plugin ./own.so run own.yaml       with the stages of a plug-in; also MELFLOW_PLUGINS=./own.so
   melflow run --help                           the options of a verb; the same as melflow help run
 

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
-#include "apps/picture/canvas.h"
+#include "apps/picture/pixels.h"
 #include "apps/report/format.h"
+#include "apps/report/svg.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 
 namespace melflow {
 namespace {
@@ -17,11 +20,13 @@ constexpr double kShownDecibels = 80;
 constexpr int kMostColumns = 1600;  // with more frames, several share a column
 constexpr int kWantedWidth = 900, kWantedHeight = 400, kLeastWidth = 480;
 constexpr std::size_t kMostBands = 8192;
-constexpr int kTextScale = 2;
-constexpr int kGap = 8, kTick = 6, kBarWidth = 18;
-constexpr Rgb kPaper{255, 255, 255}, kInk{40, 40, 40};
+constexpr int kLetter = 8;  // maximum width of a digit or small letter
+constexpr int kGap = 8, kTick = 6, kBarWidth = 18, kLine = 18;
+constexpr int kTop = 2 * kGap + 2 * kLine, kBottom = kTick + kGap + 2 * kLine;
+constexpr int kHalf = 5;  // from the middle of a line of text down to its base line
+constexpr const char* kInk = "#282828";
 
-int text_width(const std::string& text) { return Canvas::text_width(text, kTextScale); }
+int text_width(const std::string& text) { return kLetter * static_cast<int>(text.size()); }
 
 // Formats with as many decimals as the distance between ticks needs.
 std::string tick_text(double value, double step) {
@@ -71,20 +76,35 @@ class Drawing {
   [[nodiscard]] int left() const { return left_; }  ///< margin [pixels]
   void set_left(int left) { left_ = left; }
 
-  Canvas draw() const {
-    const int text = Canvas::text_height(kTextScale);
-    Canvas c(left_ + std::max(width_ + right_, kLeastWidth),
-             top() + height_ + kTick + 3 * kGap + 2 * text, kPaper);
-    title(c);
-    cells(c);
-    band_axis(c);
-    time_axis(c);
-    scale_bar(c);
-    return c;
+  [[nodiscard]] int width() const { return left_ + std::max(width_ + right_, kLeastWidth); }
+  [[nodiscard]] int height() const { return kTop + height_ + kBottom; }
+  /// Returns what is drawn, `top` pixels below the upper edge.
+  std::string draw(int top) {
+    top_ = top + kTop;
+    title();
+    cells();
+    band_axis();
+    time_axis();
+    scale_bar();
+    return std::move(body_);
   }
 
  private:
-  [[nodiscard]] static int top() { return 4 * kGap + 2 * Canvas::text_height(kTextScale); }
+  void line(double x, double y, int dx, int dy) {
+    body_ += fmt::format("<path d=\"M{:.1f} {:.1f}l{} {}\" stroke=\"{}\"/>\n", x, y, dx, dy, kInk);
+  }
+  void text(double x, double y, const char* anchor, const std::string& text) {
+    body_ += svg_text(x, y, anchor, text);
+  }
+  // Draws pixels in a frame; each becomes a rectangle with sharp edges.
+  void image(int x, int width, int columns, int rows, const std::vector<std::uint8_t>& levels) {
+    const std::string place =
+        fmt::format(R"(x="{}" y="{}" width="{}" height="{}")", x, top_, width, height_);
+    body_ += fmt::format(
+        R"(<image {} preserveAspectRatio="none" image-rendering="optimizeSpeed" style="image-rendering:pixelated" xlink:href="{}"/>)",
+        place, png_url(columns, rows, levels));
+    body_ += fmt::format("\n<rect {} fill=\"none\" stroke=\"{}\"/>\n", place, kInk);
+  }
 
   // Averages groups of frames into [columns, bands].
   void join() {
@@ -99,22 +119,32 @@ class Drawing {
     }
   }
 
-  void title(Canvas& c) const {
-    std::string text = s_.title;
-    while (text.size() > 4 && text_width(text) > c.width() - 2 * kGap)
-      text = "..." + text.substr(4);
-    c.text(kGap, kGap, text, kTextScale, kInk);
+  // Shows the end of a name that is too long; a viewer shows all of it under the mouse.
+  void title() {
+    const std::string all = one_line(s_.title);
+    std::size_t begin = all.size();
+    // In many writings a character is twice as wide as a Latin one.
+    for (int room = width() - 2 * kGap - kLetter; begin > 0; --begin) {
+      const auto c = static_cast<unsigned char>(all[begin - 1]);
+      if (c >= 0x80 && c < 0xC0) continue;  // not the first byte of a character
+      room -= c < 0x80 ? kLetter : 2 * kLetter;
+      if (room < 0) break;
+    }
+    while (begin < all.size() && (static_cast<unsigned char>(all[begin]) & 0xC0U) == 0x80) ++begin;
+    body_ += "<g><title>" + html_text(all) + "</title>\n";
+    text(kGap, top_ - kTop + kGap + kLine - kHalf, "start",
+         (begin > 0 ? "…" : "") + all.substr(begin));
+    body_ += "</g>\n";
   }
 
-  void cells(Canvas& c) const {
-    for (int x = 0; x < columns_; ++x)
-      for (int b = 0; b < bands_; ++b) {
-        const double level =
-            levels_[static_cast<std::size_t>(x) * s_.bands + static_cast<std::size_t>(b)];
-        c.fill(left_ + x * cell_width_, top() + (bands_ - 1 - b) * cell_height_, cell_width_,
-               cell_height_, colour_of((level - range_.low) / (range_.high - range_.low)));
-      }
-    c.frame(left_ - 1, top() - 1, width_ + 2, height_ + 2, kInk);
+  void cells() {
+    const auto columns = static_cast<std::size_t>(columns_);
+    std::vector<std::uint8_t> levels(levels_.size());
+    for (std::size_t x = 0; x < columns; ++x)
+      for (std::size_t b = 0; b < s_.bands; ++b)
+        levels[(s_.bands - 1 - b) * columns + x] =
+            level_of((levels_[x * s_.bands + b] - range_.low) / (range_.high - range_.low));
+    image(left_, width_, columns_, bands_, levels);
   }
 
   [[nodiscard]] int band_step() const {
@@ -133,18 +163,16 @@ class Drawing {
     return s_.band_hz.empty() ? "column" : "band centre [Hz]";
   }
 
-  void band_axis(Canvas& c) const {
-    const int half = Canvas::text_height(kTextScale) / 2;
-    c.text(kGap, top() - 2 * half - kGap, band_title(), kTextScale, kInk);
+  void band_axis() {
+    text(kGap, top_ - kGap, "start", band_title());
     for (int b = 0; b < bands_; b += band_step()) {
-      const int y = top() + (bands_ - 1 - b) * cell_height_ + cell_height_ / 2;
-      const std::string text = band_text(b);
-      c.fill(left_ - 1 - kTick, y, kTick, 1, kInk);
-      c.text(left_ - kTick - kGap - text_width(text), y - half, text, kTextScale, kInk);
+      const double y = top_ + (bands_ - 1 - b) * cell_height_ + cell_height_ / 2.0;
+      line(left_ - kTick, y, kTick, 0);
+      text(left_ - kTick - kGap / 2, y + kHalf, "end", band_text(b));
     }
   }
 
-  void time_axis(Canvas& c) const {
+  void time_axis() {
     const bool is_time = s_.frame_seconds > 0;
     const double unit = is_time ? s_.frame_seconds : 1;
     const double first = s_.first_frame * unit;
@@ -154,20 +182,20 @@ class Drawing {
     // Rows are counted in whole numbers.
     if (!is_time) std::erase_if(at, [](double v) { return v != std::floor(v); });
     const double step = at.size() > 1 ? at[1] - at[0] : 1;
-    const int y = top() + height_ + 1;
-    int end = 0;  // right edge of the previous label
+    const int y = top_ + height_;
+    double end = 0;  // right edge of the previous label
     for (const double t : at) {
-      const int x = left_ + static_cast<int>(std::lround((t - first) * pixels));
-      const std::string text = tick_text(t, step);
-      c.fill(x, y, 1, kTick, kInk);
-      const int begin = x - text_width(text) / 2;
-      if (end > 0 && begin < end + kGap) continue;  // no room for this label
-      c.text(begin, y + kTick + kGap / 2, text, kTextScale, kInk);
-      end = begin + text_width(text);
+      const double x = left_ + (t - first) * pixels;
+      const std::string label = tick_text(t, step);
+      line(x, y, 0, kTick);
+      const double half = text_width(label) / 2.0;
+      if (end > 0 && x - half < end + kGap) continue;  // no room for this label
+      text(x, y + kTick + kLine - kHalf, "middle", label);
+      end = x + half;
     }
     const std::string name = is_time ? "time [s]" : s_.axis;
-    c.text(std::max(kGap, left_ + (width_ - text_width(name)) / 2),
-           y + kTick + kGap + Canvas::text_height(kTextScale) + kGap / 2, name, kTextScale, kInk);
+    text(std::max<double>(kGap + text_width(name) / 2.0, left_ + width_ / 2.0),
+         y + kTick + 2 * kLine - kHalf, "middle", name);
   }
 
   [[nodiscard]] std::vector<double> level_ticks() const {
@@ -178,30 +206,28 @@ class Drawing {
     return tick_text(level, all.size() > 1 ? all[1] - all[0] : 1);
   }
 
-  void scale_bar(Canvas& c) const {
-    const int half = Canvas::text_height(kTextScale) / 2;
+  void scale_bar() {
     const int x = left_ + width_ + 3 * kGap;
-    for (int y = 0; y < height_; ++y)
-      c.fill(x, top() + y, kBarWidth, 1, colour_of(1 - (y + 0.5) / static_cast<double>(height_)));
-    c.frame(x - 1, top() - 1, kBarWidth + 2, height_ + 2, kInk);
-    c.text(std::max(x, 5 * kGap + text_width(band_title())), top() - 2 * half - kGap, s_.unit,
-           kTextScale, kInk);
-    int before = c.height();  // position of the previous label
+    std::vector<std::uint8_t> levels(kLevels);
+    std::iota(levels.rbegin(), levels.rend(), std::uint8_t{0});
+    image(x, kBarWidth, 1, kLevels, levels);
+    text(std::max(x, 5 * kGap + text_width(band_title())), top_ - kGap, "start", s_.unit);
+    double before = top_ + height_ + kLine;  // position of the previous label
     for (const double level : level_ticks()) {
-      const int y =
-          top() + static_cast<int>(std::lround((range_.high - level) / (range_.high - range_.low) *
-                                               (height_ - 1)));
-      c.fill(x + kBarWidth + 1, y, kTick, 1, kInk);
-      if (before - y < 2 * half + kGap / 2) continue;
+      const double y = top_ + (range_.high - level) / (range_.high - range_.low) * height_;
+      line(x + kBarWidth, y, kTick, 0);
+      if (before - y < kLine) continue;
       before = y;
-      c.text(x + kBarWidth + kTick + kGap, y - half, level_text(level), kTextScale, kInk);
+      text(x + kBarWidth + kTick + kGap / 2, y + kHalf, "start", level_text(level));
     }
   }
 
   const Spectrogram& s_;
   const std::size_t joined_;  // frames in a column
   const int columns_, bands_, cell_width_, cell_height_, width_, height_;
-  int left_ = 0, right_ = 0;    // margins [pixels]
+  int left_ = 0, right_ = 0;  // margins [pixels]
+  int top_ = 0;               // of the cells [pixels]
+  std::string body_;
   std::vector<double> levels_;  // [columns, bands]
   Range range_;
 };
@@ -263,9 +289,7 @@ Levels to_levels(std::vector<float>& values, const std::string& unit) {
   return {"dB", kShownDecibels};
 }
 
-Canvas draw(const Spectrogram& s) { return draw(std::vector<Spectrogram>{s}); }
-
-Canvas draw(const std::vector<Spectrogram>& all) {
+Drawn draw(const std::vector<Spectrogram>& all) {
   std::vector<Drawing> drawings;
   drawings.reserve(all.size());
   int left = 0;
@@ -285,13 +309,16 @@ Canvas draw(const std::vector<Spectrogram>& all) {
     ranges.push_back(shown_of(shared, all[i].shown));
   }
   for (std::size_t i = 0; i < all.size(); ++i) drawings[i].set_range(ranges[i]);
-  std::vector<Canvas> pictures;
-  pictures.reserve(all.size());
+  Drawn out;
+  std::string body;
   for (Drawing& d : drawings) {
     d.set_left(left);
-    pictures.push_back(d.draw());
+    body += d.draw(out.height);
+    out.width = std::max(out.width, d.width());
+    out.height += d.height();
   }
-  return one_below_the_other(pictures, kPaper);
+  out.svg = svg_document(out.width, out.height, body);
+  return out;
 }
 
 }  // namespace melflow

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/picture/canvas.h"
-
 namespace melflow {
 
 struct Spectrogram {
@@ -20,13 +18,17 @@ struct Spectrogram {
   std::string title;
 };
 
-/// Draws a spectrogram. Many frames are averaged in groups, few are drawn wide. Throws RunError
-/// when there is no frame.
-Canvas draw(const Spectrogram& s);
-/// Draws several spectrograms below each other, with their left edges aligned. Those with the same
-/// unit share their colours, and those with the same frame time share a time scale, so that levels
-/// and lengths can be compared by eye.
-Canvas draw(const std::vector<Spectrogram>& all);
+/// A drawing as a document of SVG, with text as text and the cells as PNG.
+struct Drawn {
+  std::string svg;
+  int width = 0, height = 0;  ///< [pixels]
+};
+
+/// Draws spectrograms below each other, with their left edges aligned. Many frames are averaged in
+/// groups, few are drawn wide. Those with the same unit share their colours, and those with the
+/// same frame time share a time scale, so that levels and lengths can be compared by eye. Throws
+/// RunError when there is no frame.
+Drawn draw(const std::vector<Spectrogram>& all);
 
 /// Returns at most `most` round numbers in [lowest, highest], which are 1, 2 or 5 times a power of
 /// ten apart.

@@ -49,8 +49,8 @@ std::string option_advice(const std::string& stage, const std::string& option,
 
 using Rows = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-nb::bytes picture(const Rows& rows, const std::string& unit, double frame_seconds,
-                  const std::vector<double>& band_hz, const std::string& title) {
+std::string picture(const Rows& rows, const std::string& unit, double frame_seconds,
+                    const std::vector<double>& band_hz, const std::string& title) {
   Spectrogram s;
   s.frames = rows.shape(0);
   s.bands = rows.shape(1);
@@ -61,12 +61,8 @@ nb::bytes picture(const Rows& rows, const std::string& unit, double frame_second
   s.frame_seconds = frame_seconds;
   if (band_hz.size() == s.bands) s.band_hz = band_hz;
   s.title = title;
-  std::string png;
-  {
-    const WithoutLock free;
-    png = draw(s).png();
-  }
-  return nb::bytes(png.data(), png.size());
+  const WithoutLock free;
+  return draw({s}).svg;
 }
 
 }  // namespace

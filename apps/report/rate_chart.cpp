@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "apps/report/format.h"
+#include "apps/report/svg.h"
 
 namespace melflow {
 namespace {
@@ -19,9 +20,7 @@ double width_of(const std::vector<std::string>& texts) {
 }
 
 std::string words(double x, double y, const char* anchor, bool is_bold, const std::string& text) {
-  return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}"{}>{}</text>)", x, y, anchor,
-                     is_bold ? " font-weight=\"bold\"" : "", html_text(text)) +
-         "\n";
+  return svg_text(x, y, anchor, text, is_bold ? "font-weight=\"bold\"" : "");
 }
 
 // Between white and orange.
@@ -52,10 +51,7 @@ class Drawing {
     body_ = words(kMargin, kMargin + 8, "start", true, chart_.title);
     chart_.across.empty() ? bars() : cells();
     width_ = std::max(width_, width_of({chart_.title}) + 2 * kMargin);
-    return fmt::format(
-               R"(<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}" font-family="system-ui,sans-serif" font-size="13">)",
-               width_, height_) +
-           "\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" + body_ + mark_ + "</svg>\n";
+    return svg_document(width_, height_, body_ + mark_);
   }
 
  private:

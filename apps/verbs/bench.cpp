@@ -1,39 +1,53 @@
-// melflow bench: measures this machine's ceilings for everything that a run needs.
+// melflow bench: runs the pipelines of config/pipelines/bench on recordings that it makes, and
+// computes from their reports what this machine can do at most.
+//
+// All measurements take turns, one time slice each, round by round. A temporary disturbance of the
+// machine then spoils one figure of each measurement, but no median.
+#include <fcntl.h>
+#include <sndfile.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "apps/bench/measurements.h"
 #include "apps/exit_codes.h"
 #include "apps/profile/figures.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
+#include "apps/shipped.h"
 #include "apps/signals.h"
+#include "apps/temporary_folder.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
+#include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
+#include "apps/verbs/watched_run.h"
 #include "apps/verbs/written_file.h"
 #include "cuda/gpu.h"
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/version.h"
 #include "stages/features/mel/mel_kernel.h"
+#include "stages/files/unique_fd.h"
 
 namespace melflow {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+constexpr double kLength = 10;       // of every recording
+constexpr double kMostCached = 0.1;  // share of what a run has read from the disk
 
 struct BenchArguments {
   double seconds = 1;
@@ -43,12 +57,205 @@ struct BenchArguments {
   bool no_progress = false;
 };
 
-/// The measurements and the machine on which they were made.
+/// A figure is the quotient of the sums of both over the runs of a time slice.
+struct Quotient {
+  double amount = 0, by = 0;
+};
+
+struct Measurement {
+  std::string what = {};  ///< "decode FLAC, 1 core"
+  std::string unit = {};  ///< "MB/s"
+  std::string pipeline = "mel";
+  std::string data = "wav";  ///< the folder of recordings that it reads
+  std::vector<std::string> sets = {};
+  int workers = available_cpus();
+  Quotient (*quotient)(const RunReport&) = nullptr;
+  bool is_cold = false;      ///< its recordings are to come from the disk
+  std::string why_not = {};  ///< why it cannot be measured here; "": it can
+
+  std::vector<double> figures = {};  ///< one per round
+};
+
 struct Bench {
   std::string dir;
-  Disk disk;
   std::vector<Measurement> all;
   bool is_stopped = false;
+};
+
+const StageReport& stage_of(const RunReport& report, const std::string& node) {
+  return *std::find_if(report.stages.begin(), report.stages.end(),
+                       [&node](const StageReport& s) { return s.name == node; });
+}
+
+Quotient bytes_read(const RunReport& r) {
+  return {static_cast<double>(r.bytes_read) / 1e6, r.graph_seconds};
+}
+Quotient decoded(const RunReport& r) {
+  return {kLength * static_cast<double>(r.counts.ok), stage_of(r, "decode").time.busy};
+}
+// As many as the threads of the run had of those that they were ready for.
+Quotient free_cores(const RunReport& r) {
+  return {r.workers * r.graph_cpu_seconds, r.graph_cpu_seconds + r.core_wait_seconds};
+}
+Quotient frames(const RunReport& r) {
+  const StageReport& mel = stage_of(r, "mel");
+  return {static_cast<double>(mel.rows_out) * r.workers, mel.time.busy};
+}
+// From the first row to a complete file under its name. Nobody waits for the disk, as in any run
+// without `sync`.
+Quotient written(const RunReport& r) {
+  const StageReport& out = stage_of(r, "out");
+  return {static_cast<double>(out.bytes_in) / 1e6, out.time.busy + r.finish_seconds};
+}
+Quotient visits(const RunReport& r) {
+  return {1e9 * r.graph_seconds, static_cast<double>(r.counts.ok * r.stages.size())};
+}
+
+struct Format {
+  const char* name;
+  const char* ending;
+  int code;  ///< of libsndfile
+};
+// MP3 is one of libsndfile's since 1.1; older versions refuse the number.
+constexpr Format kFormats[] = {{"WAV", "wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16},
+                               {"FLAC", "flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16},
+                               {"Ogg Vorbis", "ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS},
+                               {"MP3", "mp3", 0x230000 | 0x0082}};
+
+std::vector<Measurement> measurements() {
+  const std::string on_all = plural(static_cast<std::size_t>(available_cpus()), "core");
+  std::vector<Measurement> out{{.what = "read files in the page cache, " + on_all,
+                                .unit = "MB/s",
+                                .pipeline = "read",
+                                .quotient = bytes_read},
+                               {.what = "read files from the disk, 32 at once",
+                                .unit = "MB/s",
+                                .pipeline = "read",
+                                .sets = {"read.engine=threads", "read.depth=32"},
+                                .quotient = bytes_read,
+                                .is_cold = true}};
+  for (const Format& f : kFormats)
+    out.push_back({.what = fmt::format("decode {}, 1 core", f.name),
+                   .unit = "x real time",
+                   .data = f.ending,
+                   .workers = 1,
+                   .quotient = decoded});
+  out.push_back({.what = fmt::format("cores that are free, of {}", available_cpus()),
+                 .unit = "cores",
+                 .quotient = free_cores});
+  out.push_back({.what = "mel, 1 core", .unit = "frames/s", .workers = 1, .quotient = frames});
+  if (available_cpus() > 1)
+    out.push_back({.what = "mel, " + on_all, .unit = "frames/s", .quotient = frames});
+  for (const auto& [name, path, stage] :
+       {std::array{"HDF5", "${OUT}.h5", "hdf5_write"}, {".npy", "${OUT}.npy", "npy_write"}})
+    out.push_back({.what = fmt::format("write rows into {}", name),
+                   .unit = "MB/s",
+                   .sets = {fmt::format("out.stage={}", stage), fmt::format("out.path={}", path),
+                            "out.overwrite=true"},
+                   .workers = 1,
+                   .quotient = written});
+  out.push_back({.what = "the graph, " + on_all,
+                 .unit = "ns an item and node",
+                 .pipeline = "graph",
+                 .quotient = visits});
+  return out;
+}
+
+/// Runs the pipelines in a folder that is removed in any case, even after a second Ctrl-C.
+class Runs {
+ public:
+  explicit Runs(const std::string& parent) : folder_(parent) {
+    for (const Format& f : kFormats) fs::create_directory(at(f.ending));
+  }
+
+  /// Makes the recordings. A format that cannot be written has none.
+  void record() {
+    run({.pipeline = "graph",
+         .sets = {"signals.kind=sweep", "signals.count=64",
+                  fmt::format("signals.duration={}s", kLength), "out.stage=audio_write",
+                  "out.path=${DATA}"}});
+    for (const Format& f : kFormats)
+      if (f.ending != std::string("wav") && !is_stopped) encode(f);
+  }
+
+  /// Adds a figure, unless there is none or the run was stopped.
+  void measure(Measurement& m, double seconds) {
+    if (fs::is_empty(at(m.data))) m.why_not = "libsndfile here cannot encode it";
+    if (!m.why_not.empty()) return;
+    Quotient sum;
+    const auto began = std::chrono::steady_clock::now();
+    do {
+      if (m.is_cold) drop(at(m.data));
+      const RunReport report = run(m);
+      if (is_stopped) return;
+      if (m.is_cold &&
+          (!report.usage.has_disk || run_figures(report).page_cache_share > kMostCached))
+        continue;
+      const Quotient one = m.quotient(report);
+      sum = {sum.amount + one.amount, sum.by + one.by};
+    } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() <
+             seconds);
+    if (sum.by > 0)
+      m.figures.push_back(sum.amount / sum.by);
+    else if (m.is_cold)
+      m.why_not = "this file system keeps files in memory; --dir takes a folder on a disk";
+  }
+
+  std::atomic<bool> is_stopped{false};
+
+ private:
+  [[nodiscard]] std::string at(const std::string& name) const {
+    return fs::absolute(folder_ / name).string();
+  }
+
+  RunReport run(const Measurement& m) {
+    const std::string name = fmt::format("pipelines/bench/{}.yaml", m.pipeline);
+    PlanOverrides overrides{m.sets, {"DATA=" + at(m.data), "OUT=" + at("rows")}};
+    overrides.sets.emplace_back("max_failures=0");
+    Runner runner(overrides.load_with(shipped_file(name, "config/" + name), m.workers, {}));
+    Watch watch = kQuietly;
+    watch.interrupted = &is_stopped;
+    watch.leave = [this] {
+      std::error_code ignored;
+      fs::remove_all(folder_ / "", ignored);
+    };
+    RunReport report = run_watched(runner, watch).report;
+    if (report.ending == Ending::failed) throw RunError(report.error);
+    return report;
+  }
+
+  // No stage writes Ogg or MP3.
+  void encode(const Format& format) const {
+    SF_INFO info{};
+    using Sound = std::unique_ptr<SNDFILE, int (*)(SNDFILE*)>;
+    const std::string from = at("wav/sweep/000000.wav");
+    const std::string to = at(fmt::format("{0}/sound.{0}", format.ending));
+    const Sound in(sf_open(from.c_str(), SFM_READ, &info), sf_close);
+    info.format = format.code;
+    if (!in || sf_format_check(&info) == 0) return;
+    Sound out(sf_open(to.c_str(), SFM_WRITE, &info), sf_close);
+    bool is_well = out != nullptr;
+    // libsndfile before 1.1 cannot take more at once for Vorbis.
+    std::array<short, 4096> samples{};
+    while (is_well) {
+      const sf_count_t n = sf_readf_short(in.get(), samples.data(), samples.size());
+      if (n == 0) break;
+      is_well = sf_writef_short(out.get(), samples.data(), n) == n;
+    }
+    if (!is_well || sf_close(out.release()) != 0)
+      throw RunError(fmt::format("{}: cannot be written: {}", to, sf_strerror(out.get())));
+  }
+
+  // Drops recordings from the page cache, where the file system allows it.
+  static void drop(const std::string& folder) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const UniqueFd fd(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
+      if (fd && fdatasync(fd.get()) == 0) posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+    }
+  }
+
+  const HeldSignals held_;  // between the runs, too
+  const TemporaryFolder folder_;
 };
 
 // Returns the folder for measured files as the user wrote it.
@@ -67,44 +274,30 @@ std::string parent_of(const BenchArguments& arguments) {
   return dir;
 }
 
-// Removes all its files in any case, even after a second Ctrl-C.
 Bench run_bench(const BenchArguments& arguments) {
-  Bench out;
-  out.dir = parent_of(arguments);
-  out.disk = disk_of(out.dir);
-  std::optional<TemporaryFolder> folder;
+  Bench out{parent_of(arguments), measurements()};
+  std::optional<Runs> runs;
   try {
-    folder.emplace(out.dir);
+    runs.emplace(out.dir);
   } catch (const RunError& e) {
     throw RunError(fmt::format("--dir {}", e.what()));
   }
-  std::atomic<bool> is_stopped{false};
-  const StopOnSignal signals([&] { is_stopped = true; },
-                             [path = *folder / ""] {
-                               std::error_code ignored;
-                               fs::remove_all(path, ignored);
-                             });
-  for (auto&& kind : {reading(*folder), decoding(*folder), computing(), writing(*folder), graph()})
-    out.all.insert(out.all.end(), kind.begin(), kind.end());
+  runs->record();
   const bool is_told =
       !arguments.no_progress && arguments.json != "-" && isatty(STDERR_FILENO) != 0;
-  measure(out.all, arguments.seconds, arguments.repeat, is_stopped, [&](int round) {
+  for (int round = 1; round <= arguments.repeat && !runs->is_stopped; ++round) {
     if (is_told)
       say(stderr, "round {} of {}: {}, {:g} s each\n", round, arguments.repeat,
           plural(out.all.size(), "measurement"), arguments.seconds);
-  });
-  out.is_stopped = is_stopped;
+    for (Measurement& m : out.all)
+      if (!runs->is_stopped) runs->measure(m, arguments.seconds);
+  }
+  out.is_stopped = runs->is_stopped;
   return out;
 }
 
 std::string why_not(const Measurement& m) {
   return m.why_not.empty() ? "there was no time for it" : m.why_not;
-}
-
-std::string disk_text(const Disk& disk) {
-  if (disk.file_system.empty()) return "a disk that the system does not name";
-  return disk.device == disk.file_system ? disk.file_system
-                                         : disk.file_system + " on " + disk.device;
 }
 
 std::string gpu_text() {
@@ -124,11 +317,10 @@ std::string table_text(const Bench& bench) {
     if (!m.figures.empty())
       widest_median = std::max(widest_median, rate_text(median(m.figures)).size());
   }
-  std::string out =
-      fmt::format("melflow {}, {}, {}\nfiles: {}, {}\n\n{:{}}  {:>{}}  {:{}}  spread\n", kVersion,
-                  cores_text(available_cpus()), MelKernel::instruction_set(), one_line(bench.dir),
-                  one_line(disk_text(bench.disk)), "what", widest, "median", widest_median, "unit",
-                  widest_unit);
+  std::string out = fmt::format(
+      "melflow {}, {}, {}\nfiles: {}\n\n{:{}}  {:>{}}  {:{}}  spread\n", kVersion,
+      plural(static_cast<std::size_t>(available_cpus()), "core"), MelKernel::instruction_set(),
+      one_line(bench.dir), "what", widest, "median", widest_median, "unit", widest_unit);
   for (const Measurement& m : bench.all) {
     if (m.figures.empty()) {
       out += fmt::format("{:{}}  {:>{}}  {}\n", m.what, widest, "-", widest_median, why_not(m));
@@ -147,8 +339,6 @@ Json bench_json(const Bench& bench, const BenchArguments& arguments) {
            {"cores", available_cpus()},
            {"instruction_set", MelKernel::instruction_set()},
            {"dir", bench.dir},
-           {"file_system", bench.disk.file_system},
-           {"device", bench.disk.device},
            {"seconds", arguments.seconds},
            {"repeat", arguments.repeat},
            {"stopped", bench.is_stopped},
@@ -206,9 +396,10 @@ Action add_bench(CLI::App& verb) {
                 "prints a JSON document instead; --json=FILE writes it to FILE beside the table");
   verb.add_flag("--no-progress", arguments->no_progress, "prints no progress");
   verb.footer(
-      "Reads, decodes, computes, copies and writes, each alone, with melflow's own parts: "
-      "ceilings\nfor a pipeline; `melflow explain` says what limits one. Run it while nothing else "
-      "runs.\n"
+      "Runs pipelines that come with melflow (pipelines/bench), and takes from their reports how "
+      "fast\nthe parts of one are: ceilings for a pipeline; `melflow explain` says what limits "
+      "one. "
+      "Run it\nwhile nothing else runs.\n"
       "\n"
       "Example:\n"
       "  melflow bench --dir /data --json=ceilings.json");

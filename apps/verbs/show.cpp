@@ -158,10 +158,11 @@ Spectrogram read_spectrogram(const FeatureFile& file, const FeatureFile::Entry& 
 void check_picture(const std::string& path) {
   const std::filesystem::path ending = std::filesystem::path(path).extension();
   // A path without an extension may be a device or a pipe.
-  if (ending.empty() || ending == ".png" || ending == ".PNG") return;
-  throw UsageError(
-      fmt::format("--output {}: pictures are written as PNG; name it {}", excerpt(path),
-                  excerpt(std::filesystem::path(path).replace_extension(".png").string())));
+  if (ending.empty() || ending == ".svg" || ending == ".SVG") return;
+  throw UsageError(fmt::format(
+      "--output {}: pictures are written as SVG; name it {}, which a browser, "
+      "rsvg-convert or Inkscape makes a PNG of",
+      excerpt(path), excerpt(std::filesystem::path(path).replace_extension(".svg").string())));
 }
 
 int show(const ShowArguments& arguments) {
@@ -175,7 +176,7 @@ int show(const ShowArguments& arguments) {
       !arguments.picture.empty()
           ? arguments.picture
           : std::filesystem::path(find_entry(outputs.front(), paths.front()).path).stem().string() +
-                ".png";
+                ".svg";
   if (arguments.picture.empty() && !arguments.force && has_name(picture))
     throw RunError(
         fmt::format("{}: this already exists; name another picture by --output, or replace "
@@ -202,9 +203,9 @@ int show(const ShowArguments& arguments) {
       }
       drawn.push_back(std::move(s));
     }
-  const Canvas all = draw(drawn);
-  written.write(all.png());
-  say(stdout, "{}: {} x {} pixels, {}\n", picture, all.width(), all.height(), said);
+  const Drawn all = draw(drawn);
+  written.write(all.svg);
+  say(stdout, "{}: {} x {} pixels, {}\n", picture, all.width, all.height, said);
   return kDone;
 }
 
@@ -223,7 +224,7 @@ Action add_show(CLI::App& verb) {
       ->take_all();
   verb.add_option(
           "-o,--output", arguments->picture,
-          "the picture (PNG) to write (default: named after the recording, in the current folder)")
+          "the picture (SVG) to write (default: named after the recording, in the current folder)")
       ->type_name("PATH");
   verb.add_flag("--force", arguments->force,
                 "replaces the picture if it exists; one that --output names is always replaced");
@@ -233,7 +234,7 @@ Action add_show(CLI::App& verb) {
   verb.footer(
       "Example:\n"
       "  melflow show features.h5\n"
-      "  melflow show before.h5 after.h5 --file en/hello.wav -o both.png");
+      "  melflow show before.h5 after.h5 --file en/hello.wav -o both.svg");
   return [arguments] { return show(*arguments); };
 }
 

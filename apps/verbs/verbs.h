@@ -92,7 +92,7 @@ inline constexpr Verb kVerbs[] = {
      add_graph},
     {"stages", "Pipelines", "Lists the stages, or shows one with all its options.", add_stages},
     {"inspect", "Files of features", "Shows what is in a file of features.", add_inspect},
-    {"show", "Files of features", "Draws the rows of one recording as a picture (PNG).", add_show},
+    {"show", "Files of features", "Draws the rows of one recording as a picture (SVG).", add_show},
     {"compare", "Files of features",
      "Shows which settings of the features differ between two files or pipelines.", add_compare,
      kUsage},

@@ -64,7 +64,10 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
         if (!watch.quiet)
           display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
       },
-      [&] { display.leave(); });
+      [&] {
+        display.leave();
+        if (watch.leave) watch.leave();
+      });
   if (const auto task = runner.plan().services.find<RunTask>(); task && console() == nullptr)
     task->resume.leave = [&display](const std::string& why) {
       display.leave();

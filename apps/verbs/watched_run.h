@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 
 #include "apps/profile/series.h"
@@ -17,6 +18,7 @@ struct Watch {
   double seconds = 0;                          ///< no files are begun after this time; 0: no limit
   bool with_series = false;
   std::atomic<bool>* interrupted = nullptr;  ///< also set when a signal comes; null: nobody asks
+  std::function<void()> leave = {};          ///< called where a second signal ends the process
 };
 
 struct WatchedRun {

@@ -164,15 +164,15 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
   write_text(folder / "data/fr/not.wav", "no sound");
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 3);
   const auto show = [&](const std::string& file, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> command{kMelflow, "show", "out.h5", "--file", file, "-o", "a.png"};
+    std::vector<std::string> command{kMelflow, "show", "out.h5", "--file", file, "-o", "a.svg"};
     command.insert(command.end(), more.begin(), more.end());
-    fs::remove(folder / "a.png");
+    fs::remove(folder / "a.svg");
     return run(folder, command);
   };
   for (const char* name : {"en/one.wav", "two.wav", "fr/two.wav", "/two.wav"}) {
     INFO(name);
     CHECK(show(name).code == 0);
-    CHECK(read_text(folder / "a.png").starts_with("\x89PNG"));
+    CHECK(read_text(folder / "a.svg").starts_with("<svg "));
   }
   CHECK(show("en/one.wav", {"--rows", "10:30"}).out.find(", 20 rows of en/one.wav") !=
         std::string::npos);
@@ -195,7 +195,7 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
     const Ended e = show(row.file, {std::string("--rows=") + row.rows});
     CHECK(e.code == (has(row.message, "--rows") ? 2 : 1));
     CHECK(has(e.err, row.message));
-    CHECK_FALSE(fs::exists(folder / "a.png"));
+    CHECK_FALSE(fs::exists(folder / "a.svg"));
   }
 }
 
@@ -203,18 +203,18 @@ TEST_CASE("features: show keeps a picture that is there, unless it is named or -
   const TempFolder folder;
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 0);
-  write_text(folder / "one.png", "of the user's");
+  write_text(folder / "one.svg", "of the user's");
   CHECK(has(exits(1, run(folder, {kMelflow, "show", "out.h5"})).err,
-            "one.png: this already exists; name another picture by --output, or replace "
+            "one.svg: this already exists; name another picture by --output, or replace "
             "it by --force\n"));
-  CHECK(read_text(folder / "one.png") == "of the user's");
+  CHECK(read_text(folder / "one.svg") == "of the user's");
   for (const std::vector<std::string>& more :
-       {std::vector<std::string>{"--force"}, {"-o", "one.png"}}) {
-    write_text(folder / "one.png", "of the user's");
+       {std::vector<std::string>{"--force"}, {"-o", "one.svg"}}) {
+    write_text(folder / "one.svg", "of the user's");
     std::vector<std::string> command{kMelflow, "show", "out.h5"};
     command.insert(command.end(), more.begin(), more.end());
     CHECK(run(folder, command).code == 0);
-    CHECK(read_text(folder / "one.png").starts_with("\x89PNG"));
+    CHECK(read_text(folder / "one.svg").starts_with("<svg "));
   }
 }
 
@@ -229,28 +229,27 @@ TEST_CASE("features: show draws the first recording with rows, or several one be
     more.insert(more.begin(), {kMelflow, "show"});
     return run(folder, more);
   };
-  const auto height =
-      [&](const std::string& picture) {  // in the PNG header, the highest byte first
-        const std::string bytes = read_text(folder / picture);
-        REQUIRE(bytes.size() > 24);
-        unsigned pixels = 0;
-        for (std::size_t i = 20; i < 24; ++i)
-          pixels = 256 * pixels + static_cast<unsigned char>(bytes[i]);
-        return pixels;
-      };
-  CHECK(has(show({"out.h5"}).out, "one.png: "));
-  const unsigned single = height("one.png");
+  const auto height = [&](const std::string& picture) {
+    const std::string svg = read_text(folder / picture);
+    return std::stoi(svg.substr(svg.find(" height=\"") + 9));
+  };
+  CHECK(has(show({"out.h5"}).out, "one.svg: "));
+  const int single = height("one.svg");
   CHECK(show({"out.h5", "--file", "two.wav", "--file", "one.wav"})
             .out.ends_with("101 rows of en/two.wav; 101 rows of en/one.wav\n"));
-  CHECK(height("two.png") == 2 * single);
+  CHECK(height("two.svg") == 2 * single);
   CHECK(
-      show({"out.h5", "again.h5", "--file", "two.wav", "-o", "both.png"})
+      show({"out.h5", "again.h5", "--file", "two.wav", "-o", "both.svg"})
           .out.ends_with("101 rows of en/two.wav in out.h5; 101 rows of en/two.wav in again.h5\n"));
-  CHECK(height("both.png") == 2 * single);
+  CHECK(height("both.svg") == 2 * single);
 
-  const Ended no_png = exits(2, show({"out.h5", "-o", "x.jpg"}));
-  CHECK(has(no_png.err, "--output x.jpg: pictures are written as PNG; name it x.png"));
-  CHECK_FALSE(fs::exists(folder / "x.jpg"));
+  for (const std::string name : {"x.jpg", "x.png"}) {
+    CHECK(has(exits(2, show({"out.h5", "-o", name})).err,
+              "--output " + name +
+                  ": pictures are written as SVG; name it x.svg, which a browser, rsvg-convert or "
+                  "Inkscape makes a PNG of\n"));
+    CHECK_FALSE(fs::exists(folder / name));
+  }
   test::write_clip(folder / "data/en/one.wav", 8000, 0.0);
   fs::remove(folder / "data/en/two.wav");
   fs::remove(folder / "data/en/a.wav");
@@ -286,7 +285,7 @@ TEST_CASE("features: names that are no UTF-8 spoil no report") {
   CHECK(json["config"]["graph"]["mel"]["n_mels"] == 80);
   const std::string text = run(folder, {kMelflow, "inspect", "out.h5", "--json", "--files"}).out;
   CHECK(has(text, R"("path": "\udcff.wav")"));
-  CHECK(run(folder, {kMelflow, "show", "out.h5", "--file", "\xFF.wav", "-o", "a.png"}).code == 0);
+  CHECK(run(folder, {kMelflow, "show", "out.h5", "--file", "\xFF.wav", "-o", "a.svg"}).code == 0);
 }
 
 TEST_CASE("features: windows of several frames are drawn and inspected, too") {
@@ -299,7 +298,7 @@ TEST_CASE("features: windows of several frames are drawn and inspected, too") {
   CHECK(json["shape"] == nlohmann::json{4, 51, 80});
   CHECK(json["dtype"] == "float16");
   CHECK(json["unit"] == "power");
-  exits(0, run(folder, {kMelflow, "show", "out.h5", "--file", "one.wav", "-o", "a.png"}));
+  exits(0, run(folder, {kMelflow, "show", "out.h5", "--file", "one.wav", "-o", "a.svg"}));
 }
 
 TEST_CASE("features: inspect says what is wrong with a file that is none of its own") {
@@ -323,7 +322,7 @@ TEST_CASE("features: inspect says what is wrong with a file that is none of its 
   for (const Row& row : rows)
     for (const std::vector<std::string>& more :
          {std::vector<std::string>{"inspect", row.file},
-          std::vector<std::string>{"show", row.file, "--file", "a", "-o", "a.png"}}) {
+          std::vector<std::string>{"show", row.file, "--file", "a", "-o", "a.svg"}}) {
       std::vector<std::string> command{kMelflow};
       command.insert(command.end(), more.begin(), more.end());
       CHECK(has(exits(1, run(folder, command)).err, std::string("melflow: ") + row.message));

@@ -84,9 +84,9 @@ TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
 
     for (const char* file : {"out.npy", "out.h5"}) {
       exits(0, folder.melflow({"show", file, "--file", "two.wav", "--rows", "3:40", "-o",
-                               std::string(file) + ".png"}));
+                               std::string(file) + ".svg"}));
     }
-    CHECK(read_text(folder / "out.npy.png") == read_text(folder / "out.h5.png"));
+    CHECK(read_text(folder / "out.npy.svg") == read_text(folder / "out.h5.svg"));
   }
 }
 

@@ -2,14 +2,17 @@
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
+#include <png.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
-#include "apps/picture/canvas.h"
+#include "apps/picture/pixels.h"
 #include "apps/picture/spectrogram.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "tests/apps/process.h"
 
 namespace melflow::picture_test {
@@ -40,6 +43,59 @@ Spectrogram ramp(std::size_t frames, std::size_t bands) {
   for (std::size_t f = 0; f < frames; ++f)
     for (std::size_t b = 0; b < bands; ++b) s.values.push_back(static_cast<float>(b) - 60);
   return s;
+}
+
+/// A picture in a drawing; of every spectrogram first the cells, then the scale of levels.
+struct Image {
+  int x = 0, y = 0, width = 0, height = 0;  // [pixels] of the drawing
+  int columns = 0, rows = 0;
+  std::vector<Rgb> pixels;  // [rows, columns]
+
+  [[nodiscard]] Rgb at(int column, int row) const {
+    return pixels[static_cast<std::size_t>(row * columns + column)];
+  }
+  [[nodiscard]] long count(double share) const {
+    return std::count(pixels.begin(), pixels.end(), colour_of(share));
+  }
+};
+
+std::string from_base64(std::string_view text) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text.substr(0, text.find('='))) {
+    bits = bits << 6U | static_cast<std::uint32_t>(kDigits.find(c));
+    if ((count += 6) >= 8) out += static_cast<char>(bits >> (count -= 8) & 255U);
+  }
+  return out;
+}
+
+std::vector<Image> images_of(const std::string& svg) {
+  std::vector<Image> out;
+  for (std::size_t at = svg.find("<image "); at != svg.npos; at = svg.find("<image ", at + 1)) {
+    Image one;
+    REQUIRE(std::sscanf(svg.c_str() + at, R"(<image x="%d" y="%d" width="%d" height="%d")", &one.x,
+                        &one.y, &one.width, &one.height) == 4);
+    const std::size_t begin = svg.find("base64,", at) + 7;
+    const std::string png =
+        from_base64(std::string_view(svg).substr(begin, svg.find('"', begin) - begin));
+    png_image image{};
+    image.version = PNG_IMAGE_VERSION;
+    REQUIRE(png_image_begin_read_from_memory(&image, png.data(), png.size()) != 0);
+    image.format = PNG_FORMAT_RGB;
+    one.columns = static_cast<int>(image.width);
+    one.rows = static_cast<int>(image.height);
+    one.pixels.resize(static_cast<std::size_t>(image.width) * image.height);
+    REQUIRE(png_image_finish_read(&image, nullptr, one.pixels.data(), 0, nullptr) != 0);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::vector<Image> images_of(const std::vector<Spectrogram>& all) {
+  return images_of(draw(all).svg);
 }
 
 }  // namespace
@@ -103,30 +159,18 @@ TEST_CASE("picture: levels far below the highest one are as dark as they get") {
   Spectrogram s = ramp(90, 40);  // levels from -60 to -21
   s.unit = "ln power";
   s.shown = 10;
-  const Canvas c = draw(s);
-  int dark = 0;
-  for (int y = 0; y < c.height(); ++y) dark += c.at(c.width() / 2, y) == colour_of(0) ? 1 : 0;
-  CHECK(dark == 30 * 10);  // bands 0 to 29, 10 pixels each
+  const std::vector<Image> images = images_of({s});
+  CHECK(images.at(0).count(0) == 30 * 90);  // bands 0 to 29
 }
 
 TEST_CASE("picture: one below the other, plots begin in the same column") {
   Spectrogram wide = ramp(90, 40), narrow = ramp(90, 40);
   for (double& hz : wide.band_hz) hz *= 1000;
-  const Canvas both = draw({narrow, wide});
-  const int height = draw(narrow).height();
-  REQUIRE(both.height() > 3 * height / 2);
-  // Returns the first dark or coloured column in a row of pixels between two ticks.
-  const auto edge = [&](int y) {
-    for (int x = 0; x < both.width(); ++x)
-      if (both.at(x, y) == both.at(x, y + 1) && both.at(x, y) == both.at(x, y + 9) &&
-          !(both.at(x, y) == Rgb{255, 255, 255}))
-        return x;
-    return -1;
-  };
-  const int at = height / 2;
-  CHECK(draw(wide).width() > draw(narrow).width());
-  CHECK(edge(at) > 0);
-  CHECK(edge(at) == edge(at + both.height() - height));
+  const std::vector<Image> both = images_of({narrow, wide});
+  REQUIRE(both.size() == 4);
+  CHECK(images_of({wide}).at(0).x > images_of({narrow}).at(0).x);
+  CHECK(both[0].x == both[2].x);
+  CHECK(both[2].y - both[0].y == draw({narrow}).height);
 }
 
 TEST_CASE("picture: several share their colours where the unit is one, and their time scale") {
@@ -137,58 +181,34 @@ TEST_CASE("picture: several share their colours where the unit is one, and their
     s.unit = unit;
     return s;
   };
-  const auto count_of = [](const Canvas& c, double colour) {
-    int out = 0;
-    for (int y = 0; y < c.height(); ++y)
-      for (int x = 0; x < c.width() / 2; ++x) out += c.at(x, y) == colour_of(colour) ? 1 : 0;
-    return out;
-  };
   // -10 and -40 dB in a range from -50 to -10: the quiet one is a quarter of the way up.
-  const Canvas shared = draw({level(90, -10, "dB"), level(90, -40, "dB")});
-  CHECK(count_of(shared, 0.25) > 40 * 90);
-  const Canvas apart = draw({level(90, -10, "dB"), level(90, -40, "ln power")});
-  CHECK(count_of(apart, 0.25) == 0);
+  const std::vector<Image> shared = images_of({level(90, -10, "dB"), level(90, -40, "dB")});
+  CHECK(shared.at(2).count(0.25) == 40 * 90 - 1);
+  const std::vector<Image> apart = images_of({level(90, -10, "dB"), level(90, -40, "ln power")});
+  CHECK(apart.at(2).count(0.25) == 0);
   // Half as long is half as wide, also with averaged frames: alone, the short one would be wide.
   for (const std::size_t frames : {std::size_t{60}, std::size_t{2000}}) {
-    const Canvas both = draw({ramp(2 * frames, 40), ramp(frames, 40)});
-    const auto width_at = [&both](int y) {  // at the highest band
-      int longest = 0;
-      for (int x = 0, run = 0; x < both.width(); ++x) {
-        run = both.at(x, y) == colour_of(1) ? run + 1 : 0;
-        longest = std::max(longest, run);
-      }
-      return longest;
-    };
-    std::vector<int> widths;
-    for (int y = 0; y < both.height(); ++y)
-      if (const int width = width_at(y); width > 100 && (widths.empty() || width != widths.back()))
-        widths.push_back(width);
-    REQUIRE(widths.size() == 2);
-    CHECK(widths[0] == 2 * widths[1]);
+    const std::vector<Image> both = images_of({ramp(2 * frames, 40), ramp(frames, 40)});
+    CHECK(both.at(0).width == 2 * both.at(2).width);
+    CHECK(both[0].x == both[2].x);
   }
 }
 
-TEST_CASE("picture: low bands are at the bottom, and cells are whole pixels") {
-  const Canvas c = draw(ramp(90, 40));
-  // In the middle column of the plot, the lowest pixel is dark, the highest bright.
-  const int x = c.width() / 2;
-  std::vector<Rgb> column;
-  for (int y = 0; y < c.height(); ++y) column.push_back(c.at(x, y));
-  const auto place = [&](Rgb colour) {
-    int first = -1, count = 0;
-    for (std::size_t y = 0; y < column.size(); ++y)
-      if (column[y] == colour) {
-        if (first < 0) first = static_cast<int>(y);
-        ++count;
-      }
-    return std::pair(first, count);
-  };
-  const auto [bright_at, bright_height] = place(colour_of(1));
-  const auto [dark_at, dark_height] = place(colour_of(0));
-  CHECK(bright_at >= 0);
-  CHECK(bright_height == 10);
-  CHECK(dark_height == 10);
-  CHECK(dark_at - bright_at == 39 * 10);
+TEST_CASE("picture: low bands are at the bottom, cells are whole pixels, beside the scale") {
+  const std::vector<Image> images = images_of({ramp(90, 40)});
+  REQUIRE(images.size() == 2);
+  const auto& [cells, scale] = std::pair(images[0], images[1]);
+  CHECK(cells.columns == 90);
+  CHECK(cells.rows == 40);
+  CHECK(cells.width == 90 * 10);
+  CHECK(cells.height == 40 * 10);
+  for (int x = 0; x < cells.columns; ++x)
+    for (int y = 0; y < cells.rows; ++y) REQUIRE(cells.at(x, y) == colour_of((39 - y) / 39.0));
+  CHECK(scale.y == cells.y);
+  CHECK(scale.height == cells.height);
+  CHECK(scale.x > cells.x + cells.width);
+  CHECK(scale.at(0, 0) == colour_of(1));
+  CHECK(scale.at(0, scale.rows - 1) == colour_of(0));
 }
 
 TEST_CASE("picture: any number of frames and bands can be drawn") {
@@ -196,41 +216,52 @@ TEST_CASE("picture: any number of frames and bands can be drawn") {
     for (const std::size_t bands : {1U, 32U, 1000U}) {
       if (frames * bands > 10'000'000) continue;
       INFO(frames << " x " << bands);
-      const Canvas c = draw(ramp(frames, bands));
-      CHECK(c.width() >= 480);
-      CHECK(c.width() < 2000);
-      CHECK(c.height() < 1200);
+      const Drawn d = draw({ramp(frames, bands)});
+      CHECK(d.width >= 480);
+      CHECK(d.width < 2000);
+      CHECK(d.height < 1200);
     }
   Spectrogram flat = ramp(10, 3);
   std::fill(flat.values.begin(), flat.values.end(), -100.0F);
-  CHECK(draw(flat).width() > 0);
-  CHECK_THROWS_AS(draw(ramp(0, 3)), RunError);
+  CHECK(draw({flat}).width > 0);
+  CHECK_THROWS_AS((void)draw({ramp(0, 3)}), RunError);
 }
 
-TEST_CASE("picture: every printable character has a shape of its own") {
-  std::vector<std::vector<bool>> seen;
-  for (char c = ' '; c <= '~'; ++c) {
-    std::vector<bool> shape;
-    for (int y = 0; y < kGlyphHeight; ++y)
-      for (int x = 0; x < kGlyphWidth; ++x) shape.push_back(font_pixel(c, x, y));
-    INFO(c);
-    CHECK(std::count(seen.begin(), seen.end(), shape) == 0);
-    seen.push_back(shape);
+TEST_CASE("picture: names of any language are text; of a long one the end is shown") {
+  const auto titled = [](const std::string& title) {
+    Spectrogram s = ramp(90, 40);
+    s.title = title;
+    return draw({s}).svg;
+  };
+  const auto shows = [](const std::string& svg, const std::string& name) {
+    return test::has(svg, ">" + name + "</text>") && test::has(svg, "<title>" + name + "</title>");
+  };
+  for (const std::string name : {"ja/こんにちは世界.wav", "ar/مرحبا بالعالم.wav", "a  b/🎙.wav"})
+    CHECK(shows(titled(name), name));
+  CHECK(shows(titled("<b> & \"c\""), "&lt;b&gt; &amp; &quot;c&quot;"));
+  CHECK(shows(titled("a\nb\xFF\x1B"), "a\\nb\\xff\\u001b"));
+  for (const std::string piece : {"long/", "長い/", "é"}) {
+    std::string name;
+    for (int i = 0; i < 200; ++i) name += piece;
+    name += "end.wav";
+    const std::string svg = titled(name);
+    CHECK(test::has(svg, "<title>" + name + "</title>"));
+    const std::size_t begin = svg.find(">…"), end = svg.find("</text>", begin);
+    REQUIRE(begin != svg.npos);
+    const std::string shown = svg.substr(begin + 4, end - begin - 4);
+    CHECK(shown.size() > 80);
+    CHECK(shown.size() < 250);
+    CHECK(name.ends_with(shown));
+    CHECK(printable(shown) == shown);  // no half of a character
   }
-  CHECK(font_pixel('\xC3', 0, 0));
-  CHECK_FALSE(font_pixel('A', 5, 0));
 }
 
-TEST_CASE("picture: a PNG is written, and where it cannot be there is an error") {
+TEST_CASE("picture: where a drawing cannot be written there is an error") {
   const test::TempFolder folder;
-  Canvas c(20, 10, {1, 2, 3});
-  c.text(-3, -3, "clipped", 2, {255, 0, 0});
-  WrittenFile(folder / "a.png").write(c.png());
-  CHECK(test::read_text(folder / "a.png").starts_with("\x89PNG\r\n"));
   CHECK_THROWS_WITH_AS(
-      WrittenFile(folder / "no/a.png"),
+      WrittenFile(folder / "no/a.svg"),
       fmt::format("{}: cannot be written: there is no folder {}; make it, or write elsewhere",
-                  folder / "no/a.png", folder / "no")
+                  folder / "no/a.svg", folder / "no")
           .c_str(),
       RunError);
 }

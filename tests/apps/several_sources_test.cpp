@@ -121,7 +121,7 @@ TEST_CASE("several sources: reports, the index and pictures call a file by its s
   const Ended inspected = melflow_in(folder, {"inspect", "out.h5", "--json"});
   CHECK(nlohmann::json::parse(inspected.out).at("sources").dump() ==
         R"([{"name":"train","root":"one"},{"name":"extra","root":"two"}])");
-  exits(0, melflow_in(folder, {"show", "out.h5", "--file", "extra/a/02.wav", "-o", "p.png"}));
+  exits(0, melflow_in(folder, {"show", "out.h5", "--file", "extra/a/02.wav", "-o", "p.svg"}));
   CHECK(melflow_in(folder, {"verify", "out.h5"}).code == 0);
 }
 

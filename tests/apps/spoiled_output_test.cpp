@@ -61,7 +61,7 @@ void check_rows(const std::string& name, const std::vector<Row>& rows) {
     check_verb(folder, row, {"inspect", out, "--json", "--files"}, out);
     if (!row.with_all) continue;
     check_verb(folder, row, {"inspect", out}, out);
-    check_verb(folder, row, {"show", out, "--file", "en/one.wav", "-o", "a.png"}, out);
+    check_verb(folder, row, {"show", out, "--file", "en/one.wav", "-o", "a.svg"}, out);
     check_verb(folder, row, {"compare", out, out}, out);
     check_verb(folder, row, {"validate", "normalize.yaml"}, out);
     check_verb(folder, row, {"update", "update.yaml"}, out);
@@ -151,7 +151,7 @@ TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipe
                             fmt::format("'{}' '{}'", folder / "out.h5", folder.path())) == "");
   const std::string out = "settings that are nested deeply/out.h5";
   CHECK(run(folder, {kMelflow, "inspect", out, "--json"}).code == 0);
-  CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.png"}).code == 0);
+  CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.svg"}).code == 0);
   REQUIRE(mkfifo((folder / "pipe.h5").c_str(), 0600) == 0);
   const Ended e = exits(1, run(folder, {kMelflow, "inspect", "pipe.h5"}));
   CHECK(has(e.err, "pipe.h5: this is a FIFO, not a file"));

@@ -402,11 +402,15 @@ class FeaturesTest(unittest.TestCase):
         shown = [melflow.show(rows, 3), melflow.show(out, rows.path[3]), melflow.show(np.random.default_rng(1).random((50, 20)), unit="power"),
                  melflow.show(os.path.join(self.root, "ant", "000.wav"), preset="whisper")]
         for picture in shown:
-            self.assertEqual(picture._repr_png_()[:8], b"\x89PNG\r\n\x1a\n")
-        to = os.path.join(self.folder.name, "picture.png")
+            self.assertTrue(picture._repr_svg_().startswith("<svg "), picture)
+        to = os.path.join(self.folder.name, "picture.svg")
         shown[0].save(to)
-        self.assertEqual(os.path.getsize(to), len(shown[0].png))
-        self.assertEqual(shown[0].png, shown[1].png)
+        with open(to, encoding="utf-8") as file:
+            self.assertEqual(file.read(), shown[0].svg)
+        self.assertEqual(shown[0].svg, shown[1].svg)
+        self.assertIn(">音/a.wav</text>", melflow.show(np.zeros((5, 4)), title="音/a.wav").svg)
+        with self.assertRaisesRegex(ValueError, "a.png': pictures are written as SVG; end the name in .svg"):
+            shown[0].save("a.png")
         with self.assertRaisesRegex(ValueError, "there is no recording 'ant/00.wav'. Did you mean 'ant/00\\d.wav'"):
             melflow.show(rows, "ant/00.wav")
         with self.assertRaisesRegex(IndexError, "recording 30 of 30"):

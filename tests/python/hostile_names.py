@@ -514,7 +514,7 @@ def terminal(batch, count):
     batch.pipeline("root: c, labels: parent_dir, splits: top_dir", ("hdf5_write", "o.h5", ""))
     batch.run("run", "p.yaml", "-v", code=(0, 3), terminal=True)
     for words in (("run", "p.yaml"), ("update", "p.yaml", "--dry-run"), ("inspect", "o.h5", "--files"), ("inspect", "o.h5", "--json", "--files"),
-                  ("show", "o.h5", "--file", batch.names.one(), "-o", "a.png"), ("init", "--from", "./c", "q.yaml")):
+                  ("show", "o.h5", "--file", batch.names.one(), "-o", "a.svg"), ("init", "--from", "./c", "q.yaml")):
         batch.run(*words, code=(0, 1, 3), terminal=True)
     batch.look("c", "p.yaml", "o.h5", "q.yaml")
 

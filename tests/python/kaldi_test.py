@@ -382,7 +382,7 @@ class KaldiTest(corpus.CorpusTest):
             pathlib.Path(ark).write_bytes(damaged)
             self.assertIn("those of 1 file", self.program("verify", ark, code=1))
             if why:
-                self.assertIn(why, self.program("show", ark, "--file", "ant/000.wav", "-o", os.path.join(one, "a.png"), code=1))
+                self.assertIn(why, self.program("show", ark, "--file", "ant/000.wav", "-o", os.path.join(one, "a.svg"), code=1))
         pathlib.Path(ark).write_bytes(data[:-1])
         self.assertIn("and its rows end at", self.program("verify", ark, code=1))
 

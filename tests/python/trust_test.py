@@ -261,7 +261,7 @@ class TrustTest(unittest.TestCase):
             "tune": ("tune", *own, "--budget", "1s")})
 
     def test_outputs(self):
-        words = {"inspect": ("inspect", "output.h5"), "show": ("show", "output.h5", "-o", self.at("here", "picture.png")),
+        words = {"inspect": ("inspect", "output.h5"), "show": ("show", "output.h5", "-o", self.at("here", "picture.svg")),
                  "compare": ("compare", "output.h5", "output.h5"), "export": ("export", "output.h5", self.at("here", "exported"), "--format", "tar"),
                  "verify": ("verify", "output.h5"), "verify --recompute": ("verify", "output.h5", "--recompute", "100%"),
                  "repair": ("repair", "output.h5"), "repair --dry-run": ("repair", "output.h5", "--dry-run"),

@@ -355,20 +355,24 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
 
 
 class Picture:
-    """A picture as the bytes of a PNG file; a notebook shows it."""
+    """A picture as a document of SVG; a notebook shows it."""
 
-    def __init__(self, png: bytes) -> None:
-        self.png = png
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
 
-    def _repr_png_(self) -> bytes:
-        return self.png
+    def _repr_svg_(self) -> str:
+        return self.svg
 
     def __repr__(self) -> str:
-        return f"<Picture, {len(self.png)} bytes of PNG; .save(path) writes it>"
+        return f"<Picture, {len(self.svg)} characters of SVG; .save(path) writes it>"
 
     def save(self, path: "os.PathLike[str] | str") -> None:
-        with open(arguments.path("path", path), "wb") as file:
-            file.write(self.png)
+        to = arguments.path("path", path)
+        if os.path.splitext(to)[1].lower() not in ("", ".svg"):
+            raise ValueError(f"{arguments.shown(to)}: pictures are written as SVG; end the name in .svg. A browser, rsvg-convert or "
+                             "Inkscape makes a PNG of it")
+        with open(to, "w", encoding="utf-8") as file:
+            file.write(self.svg)
 
 
 def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = "", sample_rate: Optional[int] = None,
