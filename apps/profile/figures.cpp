@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pipeline/options/option_type.h"
+
 namespace melflow {
 namespace {
 
@@ -41,6 +43,17 @@ RunFigures run_figures(const RunReport& report) {
 
 double files_per_working_second(const RunReport& report) {
   return per_second(run_figures(report).files, report.filling_seconds + report.graph_seconds);
+}
+
+const Value* summary_of(const StageReport& stage, std::string_view name) {
+  for (const auto& [key, value] : stage.summary)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+double number_of(const Value* value) {
+  double out = 0;
+  return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
 }
 
 double median(std::vector<double> values) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/report/report.h"
@@ -30,6 +31,11 @@ RunFigures run_figures(const RunReport& report);
 /// Returns files per second of the time in which stages worked, including the time in which audio
 /// was loaded.
 double files_per_working_second(const RunReport& report);
+
+/// Returns what a stage says of itself under this name, or null.
+const Value* summary_of(const StageReport& stage, std::string_view name);
+/// Returns the number that a value is, or 0.
+double number_of(const Value* value);
 
 /// Returns the median of one or more values; of an even number, the mean of the middle two.
 double median(std::vector<double> values);

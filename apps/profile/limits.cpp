@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "apps/profile/figures.h"
-#include "apps/profile/remedies.h"
-#include "pipeline/options/option_type.h"
 
 namespace melflow {
 namespace {
@@ -17,16 +15,9 @@ constexpr double kMostOutside = 0.5;  // of the whole time, spent with no stage 
 // concurrently.
 constexpr double kMostLoading = 0.25;
 
-struct Loss {
-  Cause cause = Cause::uneven;
-  std::string node;
-  double share = 0;
-};
-
 // Finds the longest part of the run in which no stage was at work.
-Loss lost_outside(const RunReport& r) {
-  Loss out;
-  if (r.wall_seconds <= 0) return out;
+Limit lost_outside(const RunReport& r) {
+  Limit out;
   for (const auto& [cause, seconds] :
        {std::pair(Cause::listing, r.start_seconds), std::pair(Cause::loading, r.filling_seconds),
         std::pair(Cause::closing, r.finish_seconds)})
@@ -35,15 +26,11 @@ Loss lost_outside(const RunReport& r) {
 }
 
 // The loss because finished batches waited for the program that takes them.
-Loss lost_to_program(const RunReport& r) {
-  Loss out{Cause::program, "", 0};
+Limit lost_to_program(const RunReport& r) {
+  Limit out{Cause::program};
   for (const StageReport& s : r.stages)
-    for (const auto& [name, value] : s.summary) {
-      double seconds = 0;
-      if (name == "waiting_for_program" && detail::parse_number(value, seconds).empty() &&
-          r.graph_seconds > 0)
-        out = {Cause::program, s.name, std::min(1.0, seconds / r.graph_seconds)};
-    }
+    if (const Value* seconds = summary_of(s, "waiting_for_program"))
+      out = {Cause::program, s.name, std::min(1.0, number_of(seconds) / r.graph_seconds)};
   return out;
 }
 
@@ -73,9 +60,9 @@ auto stage_named(const RunReport& r, const std::string& name) {
 // blocked. It need not be at work all the time: a worker that leaves it goes on with what it has
 // made, and beside other programs a worker may come late to what waits for it. So a queue before
 // one slot is full because of that slot, even if it is empty in turn.
-Loss lost_to_few_slots(const RunReport& r, const Demands& demands) {
+Limit lost_to_few_slots(const RunReport& r, const Demands& demands) {
   constexpr double kHeld = 0.5;  // of the time at work or waiting for a worker, at least
-  Loss out{Cause::slots, "", 0};
+  Limit out{Cause::slots};
   for (std::size_t i = 0; i < r.stages.size(); ++i) {
     const StageReport& s = r.stages[i];
     const Demands::Stage& d = demands.stages[i];
@@ -97,8 +84,8 @@ Loss lost_to_few_slots(const RunReport& r, const Demands& demands) {
 }
 
 // Finds the queue before a node that waits for input while the node before it is blocked.
-Loss lost_by_queues(const RunReport& r) {
-  Loss out{Cause::queue, "", 0};
+Limit lost_by_queues(const RunReport& r) {
+  Limit out{Cause::queue};
   for (const EdgeReport& e : r.edges) {
     const auto from = stage_named(r, e.from), to = stage_named(r, e.to);
     if (from == r.stages.end() || to == r.stages.end()) continue;
@@ -134,7 +121,7 @@ double lost_at_the_end(const RunReport& r, int slots) {
 }
 
 // Where no resource was exhausted, finds the largest loss of time.
-Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
+Limit lost_inside(const RunReport& r, const Demands& demands, double unused) {
   const std::size_t at = busiest(r, demands);
   const StageReport& most = r.stages[at];
   const int all = demands.stages[at].slots;
@@ -142,7 +129,7 @@ Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
   const auto files = static_cast<double>(run_figures(r).files);
   if (files < slots) return {Cause::few_files, "", 1 - files / slots};
   const double at_the_end = std::min(unused, lost_at_the_end(r, slots));
-  std::vector<Loss> losses{
+  std::vector<Limit> losses{
       {Cause::memory, "", lost_by_memory(r)},
       {Cause::beginning, "",
        (r.first_row_seconds - r.start_seconds - r.filling_seconds) / r.graph_seconds},
@@ -152,25 +139,23 @@ Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
     losses.push_back(lost_to_few_slots(r, demands));
     losses.push_back(lost_by_queues(r));
   }
-  const Loss worst = *std::max_element(
-      losses.begin(), losses.end(), [](const Loss& a, const Loss& b) { return a.share < b.share; });
-  return worst.share >= kLossNamed ? worst : Loss{Cause::uneven, "", unused};
+  const Limit worst =
+      *std::max_element(losses.begin(), losses.end(),
+                        [](const Limit& a, const Limit& b) { return a.share < b.share; });
+  return worst.share >= kLossNamed ? worst : Limit{Cause::uneven, "", unused};
 }
 
 // Finds work that a cache of decoded samples would save, where decoding is most of the work.
-Reuse find_reuse(const RunReport& r) {
+std::optional<Saving> find_reuse(const RunReport& r) {
   constexpr double kWorthIt = 0.5;  // share of the work
   const auto source = std::find_if(r.stages.begin(), r.stages.end(),
                                    [](const StageReport& s) { return s.stage == "file_list"; });
   // With several sources the option would have to be set for each.
   if (source == r.stages.end() || !source->option.is_settable) return {};
-  for (const auto& [key, value] : source->summary)
-    if (key == "feed" && value.text() != "preload") return {};
-  Reuse out{source->name, {}, 0};
-  if (r.filling_seconds >= kWorthIt * r.wall_seconds) {
-    out.share = r.filling_seconds / r.wall_seconds;
-    return out;
-  }
+  const Value* feed = summary_of(*source, "feed");
+  if (feed != nullptr && feed->text() != "preload") return {};
+  Saving out{{{source->name + ".feed", "cache"}}, r.filling_seconds / r.wall_seconds};
+  if (out.share >= kWorthIt) return out;
   double all = 0, saved = 0;
   for (const StageReport& s : r.stages) {
     all += s.cpu_seconds;
@@ -178,23 +163,19 @@ Reuse find_reuse(const RunReport& r) {
     saved += s.cpu_seconds;
     out.stages.push_back(s.name);
   }
-  if (saved <= kWorthIt * all) return {};
   out.share = saved / all;
-  return out;
+  return saved > kWorthIt * all ? std::optional(out) : std::nullopt;
 }
 
-// Finds the sink of this run that waited longest for the disk.
-Sync find_sync(const RunReport& r) {
+// Finds the sink of this run that waited longest until all data was on disk, as an option asks for.
+std::optional<Saving> find_sync(const RunReport& r) {
   constexpr double kWorthIt = 0.05;
-  Sync out;
-  for (const StageReport& s : r.stages)
-    for (const auto& [name, value] : s.summary) {
-      double seconds = 0;
-      if (name == "sync_seconds" && s.option.is_settable &&
-          detail::parse_number(value, seconds).empty() &&
-          seconds > std::max(kWorthIt, out.share) * r.wall_seconds)
-        out = {s.name, seconds / r.wall_seconds};
-    }
+  std::optional<Saving> out;
+  for (const StageReport& s : r.stages) {
+    const double share = number_of(summary_of(s, "sync_seconds")) / r.wall_seconds;
+    if (s.option.is_settable && share > (out ? out->share : kWorthIt))
+      out = Saving{{{s.name + ".sync", "false"}}, share};
+  }
   return out;
 }
 
@@ -202,52 +183,40 @@ Sync find_sync(const RunReport& r) {
 
 Limits find_limits(const RunReport& report) {
   Limits out;
-  const Demands demands = demands_of(report);
+  const Demands& demands = out.demands = demands_of(report);
   out.files_per_second = demands.files_per_second;
   out.ceilings = ceilings_of(demands);
-  if (out.ceilings.empty()) return out;
-  out.is_known = true;
+  if (!out.is_known()) return out;
   out.taken_share = demands.taken_share();
-  out.reuse = find_reuse(report);
   const double in_stages = demands.core_seconds() - demands.between;
-  for (const Demands::Stage& s : demands.stages) {
-    const double share = in_stages > 0 ? s.cpu / in_stages : 0;
-    if (share > out.heaviest_share) {
+  for (const Demands::Stage& s : demands.stages)
+    if (in_stages > 0 && s.cpu / in_stages > out.heaviest_share) {
       out.heaviest = s.name;
-      out.heaviest_share = share;
+      out.heaviest_share = s.cpu / in_stages;
     }
-  }
-  const auto name = [&out](const Loss& loss) {
-    out.cause = loss.cause;
-    out.node = loss.node;
-    out.share = loss.share;
-  };
   const Ceiling& lowest = out.ceilings.front();
   double most_used = 0;
-  for (const Ceiling& c : out.ceilings) most_used = std::max(most_used, c.used);
-  const Loss outside = lost_outside(report);
-  if (outside.share >= (outside.cause == Cause::loading ? kMostLoading : kMostOutside)) {
-    name(outside);
-    if (outside.cause == Cause::loading) {
-      out.files_per_second = files_per_working_second(report);
-      out.hints = hints_for_loading(out, report);
-    }
-    if (outside.cause == Cause::closing) out.sync = find_sync(report);
-  } else if (const Loss program = lost_to_program(report); program.share >= kMostOutside) {
-    name(program);
-    out.reuse = {};
-  } else if (most_used >= kUsedUp || (lowest.cause == Cause::lock && lowest.used >= kLockUsedUp)) {
-    name({lowest.cause, lowest.node, lowest.used});
-    out.hints = hints_for_resources(demands);
-  } else {
-    name(lost_inside(report, demands, 1 - most_used));
-    if (out.cause == Cause::slots) {
-      const StageReport& held = *stage_named(report, out.node);
-      out.share = share_of(held.time.busy, held);
-      out.hints = hints_for_slots(demands, out.node);
-    } else {
-      out.hints = hints_for_loss(out, report);
-    }
+  for (const Ceiling& c : out.ceilings) most_used = std::max(most_used, c.share);
+  const bool is_used_up =
+      most_used >= kUsedUp || (lowest.cause == Cause::lock && lowest.share >= kLockUsedUp);
+  const Limit outside = lost_outside(report), program = lost_to_program(report);
+  Limit& limit = out;
+  if (outside.share >= (outside.cause == Cause::loading ? kMostLoading : kMostOutside))
+    limit = outside;
+  else if (program.share >= kMostOutside)
+    limit = program;
+  else if (is_used_up)
+    limit = lowest;
+  else
+    limit = lost_inside(report, demands, 1 - most_used);
+  if (out.cause == Cause::loading) out.files_per_second = files_per_working_second(report);
+  if (out.cause == Cause::closing) out.sync = find_sync(report);
+  if (out.cause != Cause::program) out.reuse = find_reuse(report);
+  out.hints = hints_for(out, report, is_used_up);
+  // A node that is held at its slots need not be at work all the time.
+  if (out.cause == Cause::slots && !is_used_up) {
+    const StageReport& held = *stage_named(report, out.node);
+    out.share = share_of(held.time.busy, held);
   }
   return out;
 }

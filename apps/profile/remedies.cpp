@@ -1,12 +1,13 @@
-#include "apps/profile/remedies.h"
-
+// Changes of options that would lift a limit, with the predicted gain.
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "apps/profile/figures.h"
+#include "apps/profile/limits.h"
 
 namespace melflow {
 namespace {
@@ -18,11 +19,6 @@ constexpr std::size_t kMostHints = 3;
 constexpr int kMostChanges = 3;  // in one hint
 
 using Setting = std::pair<std::string, std::string>;
-
-Demands::Stage& stage_of(Demands& d, const std::string& name) {
-  return *std::find_if(d.stages.begin(), d.stages.end(),
-                       [&](const Demands::Stage& s) { return s.name == name; });
-}
 
 // Returns as many slots as `per_second` files need.
 std::optional<Setting> more_slots(Demands& d, const std::string& node, double per_second) {
@@ -129,35 +125,52 @@ double lowest(const std::vector<Ceiling>& ceilings) {
   return out;
 }
 
-// `taken`: the share of the cores that other programs had.
-Hint predicted(std::vector<Setting> sets, double now, double likely, double high, double taken) {
-  likely = std::min(likely, high);
-  const double low = now + (likely - now) / 2;
-  if (taken >= Limits::kDisturbed) return {std::move(sets), low, now, high};
-  return {std::move(sets), likely, low, high};
-}
+// Collects hints that are worth it.
+class Hints {
+ public:
+  explicit Hints(const Limits& limits)
+      : now_(limits.files_per_second),
+        least_(kWorthIt * std::min(now_, lowest(limits.ceilings))),
+        is_disturbed_(limits.taken_share >= Limits::kDisturbed) {}
 
-}  // namespace
+  /// `is_sure`: whether half of the gain is promised at least.
+  void add(Settings sets, double likely, double high, double output_size = 1, bool is_sure = true) {
+    likely = std::min(likely, high);
+    if (likely < least_ || sets.empty()) return;
+    double low = now_ + (likely - now_) / 2;
+    if (is_disturbed_) likely = std::exchange(low, now_);
+    if (std::none_of(all_.begin(), all_.end(), [&](const Hint& h) { return h.sets == sets; }))
+      all_.push_back({std::move(sets), likely, is_sure ? low : now_, high, output_size});
+  }
+  std::vector<Hint> best() {
+    std::stable_sort(all_.begin(), all_.end(), [](const Hint& a, const Hint& b) {
+      return a.likely != b.likely ? a.likely > b.likely : a.sets.size() < b.sets.size();
+    });
+    all_.resize(std::min(all_.size(), kMostHints));
+    return std::move(all_);
+  }
 
-std::vector<Hint> hints_for_resources(const Demands& demands) {
-  std::vector<Hint> out;
-  const std::vector<Ceiling> now = ceilings_of(demands);
+ private:
+  double now_, least_;  // a run may be slightly above its ceiling
+  bool is_disturbed_;
+  std::vector<Hint> all_;
+};
+
+// Changes of workers and concurrency, and options that make a stage cheaper.
+void lift_resources(Hints& hints, const Limits& limits) {
+  const Demands& demands = limits.demands;
+  const std::vector<Ceiling>& now = limits.ceilings;
   const double reached = std::min(1.0, demands.files_per_second / lowest(now));
-  const auto promise = [&](std::vector<Setting> sets, double high) {
-    return predicted(std::move(sets), demands.files_per_second, reached * high, high,
-                     demands.taken_share());
-  };
   for (const Demands::Stage& s : demands.stages) {
     if (!s.cheaper) continue;
     const double high = lowest(ceilings_of(with_cheaper(demands, s)));
-    if (high < kWorthIt * lowest(now)) continue;
-    out.push_back(promise({{s.name + "." + s.cheaper->option, s.cheaper->value}}, high));
-    out.back().output_size = s.cheaper->size;
+    hints.add({{s.name + "." + s.cheaper->option, s.cheaper->value}}, reached * high, high,
+              s.cheaper->size);
   }
   for (const Ceiling& begin : now) {
     if (begin.files_per_second > kWorthIt * lowest(now)) continue;  // not a bottleneck
     Demands changed = demands;
-    std::vector<Setting> sets;
+    Settings sets;
     std::vector<Ceiling> after = now;
     Ceiling limit = begin;
     // Lifts the next bottleneck, too, where one change alone has no effect.
@@ -174,81 +187,71 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
       if (lowest(after) >= kWorthIt * lowest(now)) break;
       limit = after.front();
     }
-    const double high = sets.empty() ? 0 : lowest(after);
-    if (high < kWorthIt * lowest(now)) continue;
-    Hint hint = promise(std::move(sets), high);
-    if (reads_disk) hint.low = demands.files_per_second;  // the disk may be at its limit
-    if (std::none_of(out.begin(), out.end(), [&](const Hint& h) { return h.sets == hint.sets; }))
-      out.push_back(std::move(hint));
+    // The disk may be at its limit.
+    hints.add(std::move(sets), reached * lowest(after), lowest(after), 1, !reads_disk);
   }
-  std::stable_sort(out.begin(), out.end(), [](const Hint& a, const Hint& b) {
-    return a.likely != b.likely ? a.likely > b.likely : a.sets.size() < b.sets.size();
-  });
-  out.resize(std::min(out.size(), kMostHints));
-  return out;
 }
 
-std::vector<Hint> hints_for_slots(const Demands& demands, const std::string& node) {
-  const std::vector<Ceiling> now = ceilings_of(demands);
-  const auto held = std::find_if(now.begin(), now.end(), [&](const Ceiling& c) {
-    return c.cause == Cause::slots && c.node == node;
-  });
-  if (held == now.end()) return {};
-  Demands changed = demands;
-  const auto set = more_slots(changed, node, next_above(now, *held));
-  if (!set) return {};
-  const double high = lowest(ceilings_of(changed));
+// More slots for the node that has too few, where it may have more.
+void lift_slots(Hints& hints, const Limits& limits) {
   constexpr double kReached = 0.9;  // of what then is the limit
-  Hint hint =
-      predicted({*set}, demands.files_per_second, kReached * high, high, demands.taken_share());
-  if (hint.likely < kWorthIt * demands.files_per_second) return {};
-  return {std::move(hint)};
+  const auto held = std::find_if(
+      limits.ceilings.begin(), limits.ceilings.end(),
+      [&](const Ceiling& c) { return c.cause == Cause::slots && c.node == limits.node; });
+  Demands changed = limits.demands;
+  if (held == limits.ceilings.end()) return;
+  if (const auto set = more_slots(changed, limits.node, next_above(limits.ceilings, *held))) {
+    const double high = lowest(ceilings_of(changed));
+    hints.add({*set}, kReached * high, high);
+  }
 }
 
-std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report) {
-  std::vector<Setting> sets;
-  std::optional<Setting> cheaper;
+// Where the share `limits.share` of the time was lost to memory, a queue, or batches that are large.
+void avoid_loss(Hints& hints, const Limits& limits, const RunReport& report) {
+  const auto add = [&](std::optional<Setting> set) {
+    const double kept = std::max(0.01, 1 - limits.share);
+    if (set) hints.add({std::move(*set)}, limits.files_per_second / kept, lowest(limits.ceilings));
+  };
   if (limits.cause == Cause::memory) {
     const std::size_t bytes = std::max(2 * report.memory_budget, report.memory_wanted);
-    const std::size_t mebibytes = (bytes + (1U << 20) - 1) >> 20;
-    sets.emplace_back("memory.host", fmt::format("{}MiB", mebibytes));
-    cheaper = smaller_blocks(report);
+    add(smaller_blocks(report));
+    add(Setting("memory.host", fmt::format("{}MiB", (bytes + (1U << 20) - 1) >> 20)));
   }
   if (limits.cause == Cause::queue)
     for (const EdgeReport& e : report.edges)
-      if (e.to == limits.node && sets.empty())
-        sets.emplace_back(e.to + ".queue", std::to_string(kFarthest * e.capacity));
+      if (e.to == limits.node)
+        return add(Setting(e.to + ".queue", std::to_string(kFarthest * e.capacity)));
   if (limits.cause == Cause::beginning || limits.cause == Cause::ending)
-    if (auto set = smaller_batches(report)) sets.push_back(std::move(*set));
-  if (sets.empty() || limits.ceilings.empty()) return {};
-  const double high = lowest(limits.ceilings);
-  const double kept = std::max(0.01, 1 - limits.share);
-  Hint hint = predicted(std::move(sets), limits.files_per_second, limits.files_per_second / kept,
-                        high, limits.taken_share);
-  if (hint.likely < kWorthIt * limits.files_per_second) return {};
-  if (!cheaper) return {hint};
-  Hint without_memory = hint;
-  without_memory.sets = {*cheaper};
-  return {std::move(without_memory), std::move(hint)};
+    add(smaller_batches(report));
 }
 
-std::vector<Hint> hints_for_loading(const Limits& limits, const RunReport& report) {
-  std::vector<Hint> out;
-  const auto promise = [&](std::vector<Setting> sets, double times) {
-    Hint hint = predicted(std::move(sets), limits.files_per_second, times * limits.files_per_second,
-                          times * limits.files_per_second, limits.taken_share);
-    if (hint.likely >= kWorthIt * limits.files_per_second) out.push_back(std::move(hint));
+// Loading concurrently, which gains as far as loading and computing overlap; and a worker for each
+// core.
+void load_faster(Hints& hints, const Limits& limits, const RunReport& report) {
+  const auto add = [&](Setting set, double times) {
+    hints.add({std::move(set)}, times * limits.files_per_second, times * limits.files_per_second);
   };
   const double loading = report.filling_seconds, computing = report.graph_seconds;
   for (const StageReport& s : report.stages)
     if (s.stage == "file_list" && s.option.is_settable)
-      promise({{s.name + ".feed", "stream"}}, (loading + computing) / std::max(loading, computing));
-  const int workers = std::min(report.cores, static_cast<int>(run_figures(report).files));
-  if (workers > report.workers)
-    promise({{"workers", std::to_string(workers)}}, static_cast<double>(workers) / report.workers);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Hint& a, const Hint& b) { return a.likely > b.likely; });
-  return out;
+      add({s.name + ".feed", "stream"}, (loading + computing) / std::max(loading, computing));
+  const int workers = std::min(report.cores, limits.demands.files);
+  add({"workers", std::to_string(workers)}, static_cast<double>(workers) / report.workers);
+}
+
+}  // namespace
+
+std::vector<Hint> hints_for(const Limits& limits, const RunReport& report, bool is_used_up) {
+  Hints hints(limits);
+  if (limits.cause == Cause::loading)
+    load_faster(hints, limits, report);
+  else if (limits.cause == Cause::slots && !is_used_up)
+    lift_slots(hints, limits);
+  else if (limits.cause <= Cause::slots)
+    lift_resources(hints, limits);
+  else
+    avoid_loss(hints, limits, report);
+  return hints.best();
 }
 
 }  // namespace melflow

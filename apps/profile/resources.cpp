@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "apps/profile/figures.h"
-#include "pipeline/options/option_type.h"
 
 namespace melflow {
 namespace {
@@ -21,46 +20,45 @@ bool takes_from(const RunReport& report, const std::string& node, const std::str
                      [&](const EdgeReport& e) { return e.to == node && e.from == source; });
 }
 
-double number_in(const Value& map, const char* key) {
-  const Value* value = map.find(key);
-  double out = 0;
-  return value != nullptr && detail::parse_number(*value, out).empty() ? out : 0;
-}
+double number_in(const Value& map, const char* key) { return number_of(map.find(key)); }
 
 // For a sink that compresses, and so has measured the cost of its chunks at level 1: returns that
 // level, or no compression where it uses that level already.
 std::optional<CheaperValue> cheaper_value(const StageReport& s) {
   constexpr double kMost = 0.99;  // both times are estimated from samples
-  const auto packing = std::find_if(s.summary.begin(), s.summary.end(),
-                                    [](const auto& entry) { return entry.first == "packing"; });
-  if (packing == s.summary.end() || !s.option.is_settable || s.cpu_seconds <= 0) return {};
-  const Value* fast = packing->second.find("level_1");
-  const double now = number_in(packing->second, "seconds"),
-               size = number_in(packing->second, "size");
+  const Value* packing = summary_of(s, "packing");
+  if (packing == nullptr || !s.option.is_settable || s.cpu_seconds <= 0) return {};
+  const Value* fast = packing->find("level_1");
+  const double now = number_in(*packing, "seconds"), size = number_in(*packing, "size");
   if (fast == nullptr || size <= 0) return {};
   const auto saved = [&](double seconds) {
     return std::clamp((now - seconds) / std::max(s.cpu_seconds, now), 0.0, kMost);
   };
-  if (number_in(packing->second, "level") > 1)
+  if (number_in(*packing, "level") > 1)
     return CheaperValue{"level", "1", saved(number_in(*fast, "seconds")),
                         number_in(*fast, "size") / size};
   return CheaperValue{"compression", "none", saved(0), 1 / size};
+}
+
+// Whether other processes can make a stage's calls of Python.
+bool is_movable(const StageReport& stage, const Value& calls) {
+  const Value* importable = calls.find("importable");
+  return stage.option.is_settable && importable != nullptr && importable->text() == "true";
 }
 
 // Finds for how long Python's lock was held. Waiting for it is no work of a stage.
 void find_lock(const RunReport& report, Demands& d) {
   double held = 0, cpu = 0;
   std::vector<Demands::Stage*> callers;
-  for (std::size_t i = 0; i < report.stages.size(); ++i)
-    for (const auto& [name, lock] : report.stages[i].summary) {
-      if (name != "lock") continue;
-      Demands::Stage& s = d.stages[i];
-      const Value* importable = lock.find("importable");
-      s.is_movable = s.option.is_settable && importable != nullptr && importable->text() == "true";
-      held = std::max(held, number_in(lock, "held") / number_in(lock, "looks"));
-      cpu += s.cpu;
-      callers.push_back(&s);
-    }
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const Value* lock = summary_of(report.stages[i], "lock");
+    if (lock == nullptr) continue;
+    Demands::Stage& s = d.stages[i];
+    s.is_movable = is_movable(report.stages[i], *lock);
+    held = std::max(held, number_in(*lock, "held") / number_in(*lock, "looks"));
+    cpu += s.cpu;
+    callers.push_back(&s);
+  }
   for (Demands::Stage* s : callers) {
     if (cpu > 0) s->lock = held / d.files_per_second * s->cpu / cpu;
     s->busy -= held * std::max(0.0, s->busy - s->cpu);
@@ -69,20 +67,19 @@ void find_lock(const RunReport& report, Demands& d) {
 
 // Where calls of Python are not made by the threads that ask for them, the calls are the slots.
 void find_calls(const RunReport& report, Demands& d) {
-  for (std::size_t i = 0; i < report.stages.size(); ++i)
-    for (const auto& [name, calls] : report.stages[i].summary) {
-      if (name != "calls") continue;
-      Demands::Stage& s = d.stages[i];
-      const Value* importable = calls.find("importable");
-      s.has_calls = true;
-      s.on_workers = false;
-      s.slots = std::max(1, static_cast<int>(number_in(calls, "at_once")));
-      const double seconds = number_in(calls, "seconds");
-      s.busy = seconds / static_cast<double>(run_figures(report).files);
-      s.computes = number_in(calls, "cpu_seconds") + number_in(calls, "core_wait_seconds") >=
-                   kAllWorking * seconds;
-      s.is_movable = s.option.is_settable && importable != nullptr && importable->text() == "true";
-    }
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const Value* calls = summary_of(report.stages[i], "calls");
+    if (calls == nullptr) continue;
+    Demands::Stage& s = d.stages[i];
+    s.has_calls = true;
+    s.on_workers = false;
+    s.slots = std::max(1, static_cast<int>(number_in(*calls, "at_once")));
+    const double seconds = number_in(*calls, "seconds");
+    s.busy = seconds / static_cast<double>(run_figures(report).files);
+    s.computes = number_in(*calls, "cpu_seconds") + number_in(*calls, "core_wait_seconds") >=
+                 kAllWorking * seconds;
+    s.is_movable = is_movable(report.stages[i], *calls);
+  }
 }
 
 }  // namespace
@@ -170,7 +167,7 @@ std::vector<Ceiling> ceilings_of(const Demands& d) {
   std::vector<Ceiling> out;
   const auto add = [&](Cause cause, const std::string& node, double capacity, double demand) {
     if (demand > 0)
-      out.push_back({cause, node, capacity / demand, d.files_per_second * demand / capacity});
+      out.push_back({{cause, node, d.files_per_second * demand / capacity}, capacity / demand});
   };
   const bool workers_are_cores = d.workers >= d.cores && d.workers_processor_share() >= kAllWorking;
   add(Cause::cores, "", d.cores, d.core_seconds());
@@ -178,14 +175,14 @@ std::vector<Ceiling> ceilings_of(const Demands& d) {
   if (workers_are_cores && !out.empty()) {
     const double by_workers = d.workers / d.worker_seconds();
     if (d.worker_seconds() > 0 && by_workers < out.front().files_per_second)
-      out.front() = {Cause::cores, "", by_workers, d.files_per_second / by_workers};
+      out.front() = {{Cause::cores, "", d.files_per_second / by_workers}, by_workers};
   }
   // So it is where as many other processes compute.
   for (const Demands::Stage& s : d.stages) {
     if (!s.computes || s.slots < d.cores || s.busy <= 0 || out.empty()) continue;
     const double by_calls = s.slots / s.busy;
     if (by_calls < out.front().files_per_second)
-      out.front() = {Cause::cores, "", by_calls, d.files_per_second / by_calls};
+      out.front() = {{Cause::cores, "", d.files_per_second / by_calls}, by_calls};
   }
   for (const Demands::Stage& s : d.stages) add(Cause::disk, s.name, d.usable_slots(s), s.disk);
   double lock = 0;

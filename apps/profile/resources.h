@@ -2,6 +2,7 @@
 // that each of them could serve.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,12 +35,18 @@ const char* to_text(Cause cause);
 /// than cores then do not help.
 constexpr double kAllWorking = 0.8;
 
+/// What held a run back, or could.
+struct Limit {
+  Cause cause = Cause::uneven;
+  std::string node = {};  ///< where one stage is the cause: slots, disk, lock, the queue before it
+  /// The used share of a resource: 0 to 1, or slightly more; for any other cause, the share of the
+  /// time that it cost.
+  double share = 0;
+};
+
 /// The most files per second that a resource can serve, while the stages work.
-struct Ceiling {
-  Cause cause = Cause::slots;
-  std::string node;  ///< for slots, disk and lock
+struct Ceiling : Limit {
   double files_per_second = 0;
-  double used = 0;  ///< share that was used: 0 to 1, or slightly more
 };
 
 /// Another value of an option that changes no rows, and the cost of a run with it.
@@ -93,6 +100,13 @@ struct Demands {
 };
 
 Demands demands_of(const RunReport& report);
+
+/// Returns the stage with this name, which must be there.
+template <class D>
+auto& stage_of(D& demands, const std::string& name) {
+  return *std::find_if(demands.stages.begin(), demands.stages.end(),
+                       [&](const Demands::Stage& s) { return s.name == name; });
+}
 
 /// Returns the lowest ceiling first. Among those less than 5 % apart the more general comes first:
 /// cores before disk, workers and slots, since a lack of cores keeps these busy, too.

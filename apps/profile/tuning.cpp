@@ -52,11 +52,17 @@ Settings TuningSearch::next(const Settings& best, const Limits& limits) {
   return {};
 }
 
-Gain gain_of(const std::vector<double>& without, const std::vector<double>& with,
-             std::uint64_t seed) {
+double reached(const Gain& gain, const Hint& hint, double before) {
+  return (gain.middle - 1) / (hint.likely / before - 1);
+}
+
+bool is_as_predicted(double reached) { return reached >= 0.5 && reached <= 1.5; }
+
+Gain gain_of(const Pairs& pairs, std::uint64_t seed) {
   constexpr std::size_t kDraws = 1000;
   std::vector<double> ratios;
-  for (std::size_t i = 0; i < without.size(); ++i) ratios.push_back(with[i] / without[i]);
+  for (std::size_t i = 0; i < pairs.with.size(); ++i)
+    ratios.push_back(pairs.with[i] / pairs.without[i]);
   std::mt19937_64 random(seed);
   std::uniform_int_distribution<std::size_t> any(0, ratios.size() - 1);
   std::vector<double> medians, drawn(ratios.size());

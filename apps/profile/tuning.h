@@ -11,9 +11,6 @@
 
 namespace melflow {
 
-/// Options and values, as for --set.
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
 /// An option that changes the speed of a run, never its rows.
 struct TunableOption {
   std::string name;                 ///< "read.queue"
@@ -46,16 +43,25 @@ class TuningSearch {
 /// Returns `base` with these changes applied, sorted by name.
 Settings with_changes(const Settings& base, const Settings& changes);
 
+/// Runs without and with a change, in turn [files/s while the stages worked]. Both lists have the
+/// same length, at least one, and every value is greater than 0.
+struct Pairs {
+  std::vector<double> without, with;
+};
+
 /// The speed-up: the median ratio of pairs of runs, and its 95 % confidence interval by bootstrap
-/// over the pairs.
+/// over the pairs, which is that from the smallest ratio to the largest for up to three pairs.
 struct Gain {
   double middle = 1, low = 1, high = 1;
   /// Whether the gain exceeds noise and is worth a change.
   [[nodiscard]] bool is_real() const { return low > 1 && middle >= kWorthIt; }
   static constexpr double kWorthIt = 1.03;
 };
-/// Both lists have the same length, at least one; every value is greater than 0.
-Gain gain_of(const std::vector<double>& without, const std::vector<double>& with,
-             std::uint64_t seed);
+Gain gain_of(const Pairs& pairs, std::uint64_t seed = 1);
+/// Returns the share of a hint's likely gain that pairs of runs reached in the middle. `before`: the
+/// files per second on which the hint was based.
+double reached(const Gain& gain, const Hint& hint, double before);
+/// Whether that is half of the likely gain to one and a half times it.
+bool is_as_predicted(double reached);
 
 }  // namespace melflow

@@ -90,6 +90,21 @@ int place_of(std::string_view status) {
   return status == "failed" ? 0 : status == "skipped" ? 2 : 1;
 }
 
+std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t left) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i < left ? fmt::format("{:<{}}  ", row[i], widths[i])
+                       : fmt::format("{:>{}}  ", row[i], widths[i]);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
 std::string html_text(std::string_view text) {
   constexpr std::string_view kSpecial = "<>&\"'";
   constexpr const char* kNames[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};

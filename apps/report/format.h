@@ -33,6 +33,9 @@ std::string first_names(const std::vector<std::string>& names, std::size_t count
 /// last.
 int place_of(std::string_view status);
 
+/// Aligns columns to their widest cell, the first `left` ones to the left and figures to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, std::size_t left);
+
 /// Escapes <, >, &, " and ' for HTML, and replaces bytes that are not UTF-8 or control a terminal.
 std::string html_text(std::string_view text);
 

@@ -13,11 +13,12 @@ std::string limits_text(const Limits& limits, const RunReport& report);
 /// Returns a line for each ceiling, the lowest first.
 std::string ceilings_text(const Limits& limits, const RunReport& report);
 /// Returns "workers: 4 with mel.concurrency: 4".
-std::string sets_text(const Hint& hint);
+std::string sets_text(const Settings& settings);
 /// Returns "mel.concurrency: 4 → about 5,900 files/s (4,400 to 6,100), now 3,000".
 std::string hint_text(const Hint& hint, double files_per_second);
 
-nlohmann::ordered_json hint_json(const Hint& hint);
+/// Returns {"workers": "4"}.
+nlohmann::ordered_json settings_json(const Settings& settings);
 nlohmann::ordered_json limits_json(const Limits& limits);
 
 }  // namespace melflow

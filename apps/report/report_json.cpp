@@ -183,7 +183,7 @@ Json report_json(const RunReport& r, const Plan& plan, const Remarks& remarks, i
   out["machine"] = machine_json(r);
   const Limits limits = find_limits(r);
   out["limit"] = limits_json(limits);
-  if (limits.is_known) out["limit"]["text"] = limits_text(limits, r);
+  if (limits.is_known()) out["limit"]["text"] = limits_text(limits, r);
   if (!verdicts.empty()) out["expected"] = verdicts_json(verdicts);
   out["stages"] = Json::array();
   for (const StageReport& s : r.stages) out["stages"].push_back(stage_json(s, r));

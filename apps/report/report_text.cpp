@@ -177,22 +177,6 @@ std::string percent(double part, double whole) {
 
 using Row = std::vector<std::string>;
 
-// Aligns columns to their widest cell, the first two to the left, figures to the right.
-std::string align(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string out;
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      line += i < 2 ? fmt::format("{:<{}}  ", row[i], widths[i])
-                    : fmt::format("{:>{}}  ", row[i], widths[i]);
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return out;
-}
-
 std::string stages_table(const RunReport& r) {
   std::vector<Row> rows{{"node", "stage", "at once", "items", "MB", "busy", "input", "output",
                          "core", "idle", "queue", "mean", "max"}};
@@ -219,7 +203,7 @@ std::string stages_table(const RunReport& r) {
     }
     rows.push_back(std::move(row));
   }
-  return align(rows) +
+  return aligned(rows, 2) +
          "  at once: most/allowed; busy to idle: where their time went (waiting for input,\n"
          "  for room in the output, for a core, idle after the end); queue: the places before the\n"
          "  node, how many were taken\n";
@@ -251,7 +235,7 @@ std::string speed_table(const RunReport& r) {
         row.push_back(milliseconds_text(seconds));
     rows.push_back(std::move(row));
   }
-  return align(rows) +
+  return aligned(rows, 2) +
          "  each per second of the time in which the stages worked; used: how many were at work "
          "on\n"
          "  average; CPU s: processor time; p50 to longest: how long a call took (half of them at\n"

@@ -7,8 +7,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/profile/figures.h"
-#include "apps/profile/limits.h"
-#include "apps/profile/verification.h"
+#include "apps/profile/tuning.h"
 #include "apps/report/format.h"
 #include "apps/report/limits_text.h"
 #include "apps/report/printing.h"
@@ -27,18 +26,27 @@ struct ExplainArguments {
   bool verify = false;
 };
 
-// Runs alternate, so that changes on the machine affect both sides equally.
-Verification verify_by(const Trials& trials, const Hint& hint, double before) {
-  std::vector<double> without, with;
-  for (int i = 0; i < kPairs; ++i) {
-    without.push_back(Trials::rate(trials.run()));
-    with.push_back(Trials::rate(trials.run(hint.sets)));
-  }
-  return verify(hint, before, without, with);
+// The best hint, tried.
+struct Verified {
+  const Hint& hint;
+  double before;  // the files/s on which it was based
+  Pairs pairs = {};
+  Gain gain = {};
+  double reached = 0;
+
+  [[nodiscard]] bool is_shown() const { return gain.low >= 1; }  // no pair was slower
+};
+
+Verified verify(const Trials& trials, const Limits& limits) {
+  Verified out{limits.hints.front(), limits.files_per_second};
+  for (int i = 0; i < kPairs; ++i) trials.add_pair(out.pairs, {}, out.hint.sets);
+  out.gain = gain_of(out.pairs);
+  out.reached = reached(out.gain, out.hint, out.before);
+  return out;
 }
 
 std::string trial_text(const Limits& l, const RunReport& r) {
-  if (!l.is_known)
+  if (!l.is_known())
     return "no result: no file was processed; are there any, and is there time enough "
            "for one (--seconds)?\n";
   std::string out = fmt::format(
@@ -53,64 +61,61 @@ std::string trial_text(const Limits& l, const RunReport& r) {
          ceilings_text(l, r);
 }
 
-const char* outcome_text(const Verification& v) {
-  if (v.agrees)
-    return v.is_shown ? "as predicted" : "not shown, since the runs differ by more than the gain";
-  return v.reached > 1 ? "more than predicted" : "less than predicted";
+const char* outcome_text(const Verified& v) {
+  if (!is_as_predicted(v.reached))
+    return v.reached > 1 ? "more than predicted" : "less than predicted";
+  return v.is_shown() ? "as predicted" : "not shown, since the runs differ by more than the gain";
 }
 
-std::string verification_text(const Verification& v) {
+std::string verified_text(const Verified& v) {
   return fmt::format(
       "\nverified: {}, {} runs without and {} with it, in turn:\n"
       "  predicted {:.2f} times as fast ({:.2f} to {:.2f}), measured {:.2f} times ({:.2f} to "
       "{:.2f}), {} of the gain: {}\n",
-      sets_text(v.hint), v.without.size(), v.with.size(), v.predicted, v.predicted_low,
-      v.predicted_high, v.measured, v.least, v.greatest,
+      sets_text(v.hint.sets), kPairs, kPairs, v.hint.likely / v.before, v.hint.low / v.before,
+      v.hint.high / v.before, v.gain.middle, v.gain.low, v.gain.high,
       v.reached < 0 ? "none" : fmt::format("{:.0f}%", 100 * v.reached), outcome_text(v));
 }
 
-nlohmann::ordered_json verification_json(const Verification& v) {
-  return {{"set", hint_json(v.hint)["set"]},
-          {"shown", v.is_shown},
-          {"predicted",
-           {{"likely", v.predicted}, {"low", v.predicted_low}, {"high", v.predicted_high}}},
-          {"measured", {{"middle", v.measured}, {"least", v.least}, {"greatest", v.greatest}}},
-          {"files_per_second", {{"without", v.without}, {"with", v.with}}},
-          {"reached", v.reached},
-          {"agrees", v.agrees}};
+nlohmann::ordered_json verified_json(const Verified& v) {
+  return {
+      {"set", settings_json(v.hint.sets)},
+      {"shown", v.is_shown()},
+      {"predicted",
+       {{"likely", v.hint.likely / v.before},
+        {"low", v.hint.low / v.before},
+        {"high", v.hint.high / v.before}}},
+      {"measured", {{"middle", v.gain.middle}, {"least", v.gain.low}, {"greatest", v.gain.high}}},
+      {"files_per_second", {{"without", v.pairs.without}, {"with", v.pairs.with}}},
+      {"reached", v.reached},
+      {"agrees", is_as_predicted(v.reached)}};
 }
 
 int explain(const ExplainArguments& arguments) {
-  try {
-    const Trials trials(arguments.trial);
+  return with_trials(arguments.trial, [&](const Trials& trials) {
     trials.show_warnings({{}});
     const RunReport report = trials.run();
     const Limits limits = find_limits(report);
     if (!arguments.trial.json) put(stdout, trial_text(limits, report));
-    std::optional<Verification> verification;
-    if (arguments.verify && !limits.hints.empty())
-      verification = verify_by(trials, limits.hints.front(), limits.files_per_second);
+    std::optional<Verified> verified;
+    if (arguments.verify && !limits.hints.empty()) verified.emplace(verify(trials, limits));
     if (arguments.trial.json) {
       nlohmann::ordered_json out{{"files", run_figures(report).files},
                                  {"seconds", report.wall_seconds},
                                  {"limit", limits_json(limits)}};
       if (arguments.verify)
-        out["verification"] =
-            verification ? verification_json(*verification) : nlohmann::ordered_json();
+        out["verification"] = verified ? verified_json(*verified) : nlohmann::ordered_json();
       put(stdout, json_text(out));
-    } else if (verification) {
-      put(stdout, verification_text(*verification));
+    } else if (verified) {
+      put(stdout, verified_text(*verified));
     } else if (arguments.verify) {
-      put(stdout, limits.reuse.source.empty()
-                      ? "\nthere is no option to change, so there is nothing to verify\n"
-                      : "\nnothing is verified: a cache is filled by one run and helps those after "
-                        "it\n");
+      put(stdout, limits.reuse
+                      ? "\nnothing is verified: a cache is filled by one run and helps those after "
+                        "it\n"
+                      : "\nthere is no option to change, so there is nothing to verify\n");
     }
-    return limits.is_known ? kDone : kRunFailed;
-  } catch (const Trials::Interrupted&) {
-    complain("stopped; what the trial wrote is removed");
-    return kStopped;
-  }
+    return limits.is_known() ? kDone : kRunFailed;
+  });
 }
 
 }  // namespace

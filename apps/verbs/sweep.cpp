@@ -12,6 +12,7 @@
 #include "apps/exit_codes.h"
 #include "apps/profile/figures.h"
 #include "apps/report/format.h"
+#include "apps/report/limits_text.h"
 #include "apps/report/printing.h"
 #include "apps/report/rate_chart.h"
 #include "apps/report/report_json.h"
@@ -73,11 +74,11 @@ Varied varied(const std::string& argument) {
 }
 
 // Combines every value of each option with those of the others; the last one varies fastest.
-std::vector<Trials::Changes> combinations(const std::vector<Varied>& options) {
-  std::vector<Trials::Changes> out(1);
+std::vector<Settings> combinations(const std::vector<Varied>& options) {
+  std::vector<Settings> out(1);
   for (const Varied& o : options) {
-    std::vector<Trials::Changes> longer;
-    for (const Trials::Changes& before : out)
+    std::vector<Settings> longer;
+    for (const Settings& before : out)
       for (const std::string& value : o.values) {
         longer.push_back(before);
         longer.back().emplace_back(o.option, value);
@@ -107,7 +108,7 @@ bool varies_size(const std::vector<Varied>& options) {
 }
 
 struct Measured {
-  Trials::Changes changes;
+  Settings changes;
   std::string cache;                         ///< "empty" or "filled"; "": no cache is filled
   std::vector<double> rates;                 ///< files per second of each run
   std::vector<std::vector<double>> figures;  ///< per figure, the value of each run that has it
@@ -115,10 +116,10 @@ struct Measured {
 
 // Whether a run stored decoded audio for later runs.
 bool has_filled_cache(const RunReport& report) {
-  for (const StageReport& s : report.stages)
-    for (const auto& [name, value] : s.summary)
-      if (name == "added" && value.text() != "0") return true;
-  return false;
+  return std::any_of(report.stages.begin(), report.stages.end(), [](const StageReport& s) {
+    const Value* added = summary_of(s, "added");
+    return added != nullptr && added->text() != "0";
+  });
 }
 
 void check_figures(const std::vector<Measured>& measured, const std::vector<std::string>& figures) {
@@ -137,8 +138,8 @@ std::vector<Measured> measure(const SweepArguments& arguments, const std::vector
                               const Trials& trials) {
   std::vector<Measured> out, with_cache;
   const std::vector<std::vector<double>> no_figures(arguments.figures.size());
-  const std::vector<Trials::Changes> all = combinations(options);
-  for (const Trials::Changes& c : all) {
+  const std::vector<Settings> all = combinations(options);
+  for (const Settings& c : all) {
     trials.check(c);
     out.push_back({c, {}, {}, no_figures});
   }
@@ -210,16 +211,7 @@ std::string table_text(const std::vector<Measured>& measured,
     for (const auto& values : m.figures)
       row.push_back(values.empty() ? "" : figure_text(median(values)));
   }
-  std::vector<std::size_t> width(rows[0].size(), 0);
-  for (const auto& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
-  std::string out;
-  for (const auto& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c)
-      out += fmt::format("{}{:>{}}", c == 0 ? "" : "  ", row[c], width[c]);
-    out += '\n';
-  }
-  return out;
+  return aligned(rows, 0);
 }
 
 // Says whether the best is ahead by more than chance.
@@ -239,9 +231,8 @@ Json sweep_json(const std::vector<Measured>& measured, const std::vector<std::st
                 bool by_size) {
   Json out = Json::array();
   for (const Measured& m : measured) {
-    Json one{{"set", Json::object()},
+    Json one{{"set", settings_json(m.changes)},
              {"files_per_second", {{"median", median(m.rates)}, {"runs", m.rates}}}};
-    for (const auto& [option, value] : m.changes) one["set"][option] = value;
     if (!m.cache.empty()) one["cache"] = m.cache;
     if (by_size) one["of_the_least"] = share_of_first(measured, m, by_size);
     for (std::size_t f = 0; f < figures.size(); ++f)
@@ -311,25 +302,19 @@ int sweep(const SweepArguments& arguments) {
   for (const std::string& v : arguments.vary) options.push_back(varied(v));
   std::optional<Picture> picture;
   if (!arguments.picture.empty()) picture.emplace(arguments, options);
-  try {
-    const Trials trials(arguments.trial);
+  return with_trials(arguments.trial, [&](const Trials& trials) {
     const std::vector<Measured> measured = measure(arguments, options, trials);
     const bool by_size = varies_size(options);
-    if (picture)
-      picture->write(chart_of(options, measured, arguments.trial.plan.file),
-                     table_text(measured, arguments.figures, by_size));
+    const std::string table = table_text(measured, arguments.figures, by_size);
+    if (picture) picture->write(chart_of(options, measured, arguments.trial.plan.file), table);
     if (arguments.trial.json)
       put(stdout, json_text(sweep_json(measured, arguments.figures, by_size)));
     else
       put(stdout,
-          table_text(measured, arguments.figures, by_size) +
-              (!by_size && measured.size() > 1 && arguments.repeat > 1 ? advice_text(measured)
-                                                                       : ""));
+          table + (!by_size && measured.size() > 1 && arguments.repeat > 1 ? advice_text(measured)
+                                                                           : ""));
     return kDone;
-  } catch (const Trials::Interrupted&) {
-    complain("stopped; what the trials wrote is removed");
-    return kStopped;
-  }
+  });
 }
 
 }  // namespace

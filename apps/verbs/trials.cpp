@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/exit_codes.h"
 #include "apps/profile/figures.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
@@ -106,7 +107,7 @@ void TrialArguments::add_to(CLI::App& verb) {
 Trials::Trials(const TrialArguments& arguments)
     : arguments_(arguments), outputs_(arguments.plan.load()) {}
 
-void Trials::show_warnings(const std::vector<Changes>& all) const {
+void Trials::show_warnings(const std::vector<Settings>& all) const {
   std::vector<std::string> shown;
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::vector<std::string> own;
@@ -119,7 +120,7 @@ void Trials::show_warnings(const std::vector<Changes>& all) const {
   for (const std::string& text : shown) say(stderr, "warning: {}\n", text);
 }
 
-Plan Trials::plan_with(const Changes& changes, std::vector<std::string> sets) const {
+Plan Trials::plan_with(const Settings& changes, std::vector<std::string> sets) const {
   std::optional<int> workers = arguments_.plan.workers;
   for (const auto& [option, value] : changes) {
     sets.push_back(fmt::format("{}={}", option, value));
@@ -128,7 +129,8 @@ Plan Trials::plan_with(const Changes& changes, std::vector<std::string> sets) co
   return arguments_.plan.overrides.load_with(arguments_.plan.file, workers, sets);
 }
 
-RunReport Trials::run(const Changes& changes, nlohmann::ordered_json* document, Cache cache) const {
+RunReport Trials::run(const Settings& changes, nlohmann::ordered_json* document,
+                      Cache cache) const {
   Runner runner(plan_with(changes, outputs_.sets()));
   Watch watch{.seconds = arguments_.seconds};
   if (arguments_.no_progress || arguments_.json) watch.progress = ProgressDisplay::Mode::none;
@@ -141,10 +143,26 @@ RunReport Trials::run(const Changes& changes, nlohmann::ordered_json* document, 
   return std::move(done.report);
 }
 
+RunReport Trials::add_pair(Pairs& to, const Settings& without, const Settings& with) const {
+  to.without.push_back(rate(run(without)));
+  RunReport out = run(with);
+  to.with.push_back(rate(out));
+  return out;
+}
+
 double Trials::rate(const RunReport& report) {
   const double files_per_second = files_per_working_second(report);
   if (files_per_second <= 0) throw RunError("a trial run dealt with no file");
   return files_per_second;
+}
+
+int with_trials(const TrialArguments& arguments, const std::function<int(const Trials&)>& work) {
+  try {
+    return work(Trials(arguments));
+  } catch (const Trials::Interrupted&) {
+    complain("stopped; what the trials wrote is removed");
+    return kStopped;
+  }
 }
 
 }  // namespace melflow

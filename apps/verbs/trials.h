@@ -4,11 +4,13 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/profile/tuning.h"
 #include "apps/verbs/plan_arguments.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/report/report.h"
@@ -53,22 +55,22 @@ class Trials {
  public:
   /// Thrown when a signal ends the trials.
   struct Interrupted {};
-  /// Options and values, as for --set.
-  using Changes = std::vector<std::pair<std::string, std::string>>;
-
   /// `arguments` must outlive the object.
   explicit Trials(const TrialArguments& arguments);
 
   /// Throws ConfigError where the pipeline cannot be run with these changes.
-  void check(const Changes& changes) const { (void)plan_with(changes, outputs_.sets()); }
+  void check(const Settings& changes) const { (void)plan_with(changes, outputs_.sets()); }
   /// Shows the warnings on the pipeline that all of these changes have in common.
-  void show_warnings(const std::vector<Changes>& all) const;
+  void show_warnings(const std::vector<Settings>& all) const;
   /// Whether a cache of decoded audio that a run filled is removed, or kept until clear().
   enum class Cache { removed, kept };
   /// Throws as check() does, and RunError where the run fails. `document`, unless null, gets its
   /// JSON report. The peak of resident memory counts this run only.
-  RunReport run(const Changes& changes = {}, nlohmann::ordered_json* document = nullptr,
+  RunReport run(const Settings& changes = {}, nlohmann::ordered_json* document = nullptr,
                 Cache cache = Cache::removed) const;
+  /// Appends the files per second of a run without and of one with the last change: runs alternate,
+  /// so that changes on the machine affect both sides equally. Returns the report of the latter.
+  RunReport add_pair(Pairs& to, const Settings& without, const Settings& with) const;
   /// Removes everything that runs wrote.
   void clear() const { outputs_.clear(); }
   /// Returns a run's files per second while audio was loaded or stages worked. Throws RunError
@@ -76,10 +78,14 @@ class Trials {
   static double rate(const RunReport& report);
 
  private:
-  [[nodiscard]] Plan plan_with(const Changes& changes, std::vector<std::string> sets) const;
+  [[nodiscard]] Plan plan_with(const Settings& changes, std::vector<std::string> sets) const;
 
   const TrialArguments& arguments_;
   const ScratchOutputs outputs_;
 };
+
+/// Does what a verb does with trials, and returns its exit status or, where a signal ends them,
+/// that of a run that was stopped.
+int with_trials(const TrialArguments& arguments, const std::function<int(const Trials&)>& work);
 
 }  // namespace melflow

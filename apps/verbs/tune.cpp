@@ -12,6 +12,7 @@
 #include "apps/profile/figures.h"
 #include "apps/profile/tuning.h"
 #include "apps/report/format.h"
+#include "apps/report/limits_text.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/verbs/argument_checks.h"
@@ -44,10 +45,6 @@ struct Tried {
   bool is_kept = false;
 };
 
-struct Pairs {
-  std::vector<double> without, with;
-};
-
 std::string settings_text(const Settings& settings) {
   std::string out;
   for (const auto& [name, value] : settings)
@@ -61,11 +58,11 @@ std::string gain_text(const Gain& g) {
 
 class Tuning {
  public:
-  explicit Tuning(const TuneArguments& arguments)
+  Tuning(const TuneArguments& arguments, const Trials& trials)
       : arguments_(arguments),
         began_(Clock::now()),
         options_(tunable_options(arguments.trial.plan)),
-        trials_(arguments.trial),
+        trials_(trials),
         search_(options_, arguments.seed) {}
 
   void run() {
@@ -79,11 +76,9 @@ class Tuning {
     }
     if (best_.empty()) return;
     while (last_.with.size() < kLeastLastPairs ||
-           (last_.with.size() < kMostLastPairs && left() > 0)) {
-      last_.without.push_back(Trials::rate(trials_.run()));
-      last_.with.push_back(Trials::rate(trials_.run(best_)));
-    }
-    gain_ = gain_of(last_.without, last_.with, arguments_.seed);
+           (last_.with.size() < kMostLastPairs && left() > 0))
+      trials_.add_pair(last_, {}, best_);
+    gain_ = gain_of(last_, arguments_.seed);
   }
 
   [[nodiscard]] bool is_faster() const { return !best_.empty() && gain_.is_real(); }
@@ -113,25 +108,18 @@ class Tuning {
   }
   [[nodiscard]] Json json() const {
     Json out{{"is_faster", is_faster()},
-             {"set", Json::object()},
+             {"set", settings_json(is_faster() ? best_ : Settings{})},
              {"tried", Json::array()},
-             {"not_tried", Json::array()}};
-    if (is_faster())
-      for (const auto& [name, value] : best_) out["set"][name] = value;
-    out["times_as_fast"] = gain_json(gain_);
-    out["files_per_second"] = {{"without", last_.without}, {"with", last_.with}};
-    for (const Hint& hint : hints_not_tried()) {
-      Json& one =
-          out["not_tried"].emplace_back(Json{{"set", Json::object()}, {"likely", hint.likely}});
-      for (const auto& [name, value] : hint.sets) one["set"][name] = value;
-    }
-    for (const Tried& t : tried_) {
-      Json one{{"set", Json::object()}, {"times_as_fast", gain_json(t.gain)}};
-      for (const auto& [name, value] : t.changes) one["set"][name] = value;
-      one["pairs"] = t.pairs;
-      one["kept"] = t.is_kept;
-      out["tried"].push_back(std::move(one));
-    }
+             {"not_tried", Json::array()},
+             {"times_as_fast", gain_json(gain_)},
+             {"files_per_second", {{"without", last_.without}, {"with", last_.with}}}};
+    for (const Hint& hint : hints_not_tried())
+      out["not_tried"].push_back({{"set", settings_json(hint.sets)}, {"likely", hint.likely}});
+    for (const Tried& t : tried_)
+      out["tried"].push_back({{"set", settings_json(t.changes)},
+                              {"times_as_fast", gain_json(t.gain)},
+                              {"pairs", t.pairs},
+                              {"kept", t.is_kept}});
     return out;
   }
 
@@ -159,12 +147,10 @@ class Tuning {
     Pairs pairs;
     RunReport report;
     while (pairs.with.size() < kFirstPairs) {
-      pairs.without.push_back(Trials::rate(trials_.run(best_)));
-      report = trials_.run(changes);
-      pairs.with.push_back(Trials::rate(report));
+      report = trials_.add_pair(pairs, best_, changes);
       if (pairs.with.front() < kHopeless * pairs.without.front()) break;
     }
-    const Gain gain = gain_of(pairs.without, pairs.with, arguments_.seed);
+    const Gain gain = gain_of(pairs, arguments_.seed);
     const bool is_kept = pairs.with.size() == kFirstPairs && gain.is_real();
     tried_.push_back({changes, gain, pairs.with.size(), is_kept});
     if (!arguments_.trial.no_progress)
@@ -190,7 +176,7 @@ class Tuning {
   const TuneArguments& arguments_;
   const Clock::time_point began_;
   const std::vector<TunableOption> options_;
-  const Trials trials_;
+  const Trials& trials_;
   TuningSearch search_;
   Settings best_;
   Limits limits_;  // of the fastest run so far
@@ -208,8 +194,8 @@ int tune(const TuneArguments& arguments) {
       throw RunError(fmt::format("-o: {}", e.what()));
     }
   }
-  try {
-    Tuning tuning(arguments);
+  return with_trials(arguments.trial, [&](const Trials& trials) {
+    Tuning tuning(arguments, trials);
     tuning.run();
     if (tuning.is_faster() && file) file->write(tuning.yaml());
     if (const std::string text = tuning.not_tried(); !text.empty() && !arguments.trial.json)
@@ -221,10 +207,7 @@ int tune(const TuneArguments& arguments) {
     else
       put(stdout, tuning.yaml());
     return kDone;
-  } catch (const Trials::Interrupted&) {
-    complain("stopped; what the trials wrote is removed");
-    return kStopped;
-  }
+  });
 }
 
 }  // namespace

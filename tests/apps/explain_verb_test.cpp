@@ -156,7 +156,7 @@ TEST_CASE("explain: Ctrl-C ends the trials, and what they wrote is removed") {
   process.wait_until([&] { return std::filesystem::exists(folder / "begun"); });
   process.send(SIGINT);
   const Ended e = exits(75, process.wait());
-  CHECK(has(e.err, "stopped; what the trial wrote is removed"));
+  CHECK(has(e.err, "stopped; what the trials wrote is removed"));
   CHECK_FALSE(has(e.out, "verified"));
 }
 

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/profile/verification.h"
+#include "apps/profile/tuning.h"
 #include "apps/report/limits_text.h"
 
 namespace melflow::limits_test {
@@ -575,7 +575,7 @@ TEST_CASE("limits: what passes between stages takes workers and cores, too") {
   CHECK(l.heaviest_share == doctest::Approx(15 / 19.1));
   // The stages' figures are estimated from samples, and may exceed the process's total.
   r.graph_cpu_seconds = 10;
-  CHECK(find_limits(r).ceilings.front().used == doctest::Approx(19.1 / 40));
+  CHECK(find_limits(r).ceilings.front().share == doctest::Approx(19.1 / 40));
 }
 
 TEST_CASE("limits: audio that is loaded for one run") {
@@ -710,7 +710,7 @@ TEST_CASE("limits: nothing is said of a run in which nothing was done") {
     if (idle.stages.size() == 1)
       idle.stages.front().time.busy = idle.stages.front().cpu_seconds = 0;
     const Limits l = find_limits(idle);
-    CHECK_FALSE(l.is_known);
+    CHECK_FALSE(l.is_known());
     CHECK(limits_text(l, idle).empty());
     CHECK(limits_json(l).is_null());
   }
@@ -731,11 +731,11 @@ TEST_CASE("limits: what no ceiling is below is the limit, and hints never exceed
           CAPTURE(workers);
           CAPTURE(slots);
           CAPTURE(busy);
-          REQUIRE(l.is_known);
-          if (l.ceilings.front().used > 1) continue;  // more than available: no run is like that
+          REQUIRE(l.is_known());
+          if (l.ceilings.front().share > 1) continue;  // more than available: no run is like that
           double greatest = 0;
-          for (const Ceiling& c : l.ceilings) greatest = std::max(greatest, c.used);
-          CHECK(l.ceilings.front().used * 1.0501 >= greatest);
+          for (const Ceiling& c : l.ceilings) greatest = std::max(greatest, c.share);
+          CHECK(l.ceilings.front().share * 1.0501 >= greatest);
           CHECK(l.hints.size() <= 3);
           for (const Hint& h : l.hints) {
             CHECK(h.low <= h.likely);
@@ -763,18 +763,16 @@ TEST_CASE("limits: a change is measured by the middle of its pairs") {
   hint.low = 150;
   hint.likely = 190;
   hint.high = 210;
-  const Verification good = verify(hint, 100, {100, 110, 90}, {190, 198, 180});
-  CHECK(good.predicted == doctest::Approx(1.9));
-  CHECK(good.predicted_low == doctest::Approx(1.5));
-  CHECK(good.predicted_high == doctest::Approx(2.1));
-  CHECK(good.measured == doctest::Approx(1.9));  // 1.8, 1.9, 2.0
-  CHECK(good.least == doctest::Approx(1.8));
-  CHECK(good.greatest == doctest::Approx(2.0));
-  CHECK(good.agrees);
-  CHECK_FALSE(verify(hint, 100, {100, 100}, {120, 140}).agrees);
-  CHECK(verify(hint, 100, {100, 100}, {120, 140}).measured == doctest::Approx(1.3));
-  CHECK(verify(hint, 100, {100, 100}, {120, 140}).reached == doctest::Approx(1.0 / 3));
-  CHECK_FALSE(verify(hint, 100, {100}, {236}).agrees);
+  const Gain good = gain_of({{100, 110, 90}, {190, 198, 180}});
+  CHECK(good.middle == doctest::Approx(1.9));  // 1.8, 1.9, 2.0
+  CHECK(good.low == doctest::Approx(1.8));
+  CHECK(good.high == doctest::Approx(2.0));
+  CHECK(is_as_predicted(reached(good, hint, 100)));
+  const Gain less = gain_of({{100, 100}, {120, 140}});
+  CHECK(less.middle == doctest::Approx(1.3));
+  CHECK(reached(less, hint, 100) == doctest::Approx(1.0 / 3));
+  CHECK_FALSE(is_as_predicted(reached(less, hint, 100)));
+  CHECK_FALSE(is_as_predicted(reached(gain_of({{100}, {236}}), hint, 100)));
 }
 
 TEST_CASE(
@@ -804,15 +802,22 @@ TEST_CASE(
     CAPTURE(row.with.front());
     Hint hint;
     hint.low = row.low, hint.likely = row.likely, hint.high = row.high;
-    CHECK(verify(hint, 100, {100, 100, 100}, row.with).agrees == row.agrees);
+    const Gain gain = gain_of({{100, 100, 100}, row.with});
+    CHECK(is_as_predicted(reached(gain, hint, 100)) == row.agrees);
   }
 }
 
-TEST_CASE("limits: a gain is shown where no pair was slower") {
-  Hint gain;
-  gain.low = 113, gain.likely = 127, gain.high = 140;
-  CHECK(verify(gain, 100, {100, 100}, {113, 150}).is_shown);
-  CHECK_FALSE(verify(gain, 100, {100, 100}, {99, 150}).is_shown);
+// So a gain is shown where no pair was slower.
+TEST_CASE("limits: of a few pairs, the interval is from the smallest to the largest") {
+  CHECK(gain_of({{100, 100}, {113, 150}}).low == doctest::Approx(1.13));
+  CHECK(gain_of({{100, 100}, {99, 150}}).low == doctest::Approx(0.99));
+  const std::vector<double> orders[] = {{98, 90, 120}, {120, 98, 90}, {90, 120, 98}};
+  for (const std::vector<double>& with : orders)
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      const Gain gain = gain_of({{100, 100, 100}, with}, seed);
+      CHECK(gain.low == doctest::Approx(0.9));
+      CHECK(gain.high == doctest::Approx(1.2));
+    }
 }
 
 }  // namespace melflow::limits_test

@@ -53,15 +53,15 @@ TEST_CASE("tune: hints come first, then all usual values, then what belongs to t
 }
 
 TEST_CASE("tune: a gain is real where its interval is above 1 and it is worth a change") {
-  const Gain same = gain_of({100, 100, 100}, {99, 101, 100}, 1);
+  const Gain same = gain_of({{100, 100, 100}, {99, 101, 100}}, 1);
   CHECK(same.middle == 1);
   CHECK_FALSE(same.is_real());
-  const Gain twice = gain_of({100, 110, 90}, {200, 220, 180}, 1);
+  const Gain twice = gain_of({{100, 110, 90}, {200, 220, 180}}, 1);
   CHECK(twice.low == 2);
   CHECK(twice.high == 2);
   CHECK(twice.is_real());
-  CHECK_FALSE(gain_of({100, 100, 100}, {102, 102, 102}, 1).is_real());  // too little
-  const Gain wide = gain_of({100, 100, 100}, {150, 150, 50}, 1);
+  CHECK_FALSE(gain_of({{100, 100, 100}, {102, 102, 102}}, 1).is_real());  // too little
+  const Gain wide = gain_of({{100, 100, 100}, {150, 150, 50}}, 1);
   CHECK(wide.middle == 1.5);
   CHECK(wide.low == 0.5);
   CHECK_FALSE(wide.is_real());
