@@ -2,7 +2,8 @@
 #
 # Precompiled: headers that most files include and that no change of this repository affects, shared by targets.
 #   melflow_precompile_headers(TARGET OWNER [HEADER...])   OWNER's headers, with HEADER in addition; TARGET is OWNER or
-#                                                          a target with the same compiler options
+#                                                          a target with the same compiler options. GCC takes the level
+#                                                          of optimisation from the header, whatever a target says
 # -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without them, to find files that lack an include.
 #
 # <regex>, <random> and nlohmann/json.hpp are omitted: GCC instantiates the templates of their inline functions in every

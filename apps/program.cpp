@@ -30,11 +30,11 @@
 #include "config/plugins.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "pipeline/base/warned_config_error.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/python/python_functions.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
-#include "stages/version.h"
+#include "pipeline/base/version.h"
 
 namespace melflow {
 namespace {

@@ -22,8 +22,8 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "pipeline/stage/registry.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

@@ -61,6 +61,9 @@ class SlotMemory {
   std::size_t pinned_bytes_ = 0, device_bytes_ = 0;  // as charged
 };
 
+// Threads: one caller at a time, which holds its lease (SlotPool::take); done() is called on a
+// thread of the driver. Lifetime: within that of its SlotDevice.
+// Locks: its own is not held over SlotDevice's; Completions::post() is called under it.
 class Slot {
  public:
   // Throws CudaError.

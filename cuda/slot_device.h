@@ -48,6 +48,11 @@ struct SlotTimes {
   SlotTimes& operator+=(const SlotTimes& more);
 };
 
+// Threads: any, except `free`, `taken` and `last_taken`, which are SlotPool's. The function of
+// when_out() is called on the thread that found the device out.
+// Lifetime: outlives its slots; one that hangs is never destroyed.
+// Locks: mutex_ is a leaf, and when_out()'s function is called without it; program_mutex_ is held
+// over calls of the driver.
 class SlotDevice {
  public:
   // Opens the device and allocates at least one slot. Throws CudaError, and as Gpu::make_mel().

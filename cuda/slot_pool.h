@@ -16,6 +16,9 @@
 
 namespace melflow::cuda {
 
+// Threads: any; times() and times_of_devices() when nothing is in flight.
+// Lifetime: outlives its leases.
+// Locks: its own, and under it those of the devices' state.
 class SlotPool {
  public:
   // Takes at least one device; the slots of all have this size.

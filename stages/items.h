@@ -20,7 +20,6 @@
 
 #include "pipeline/base/memory.h"
 #include "pipeline/base/number_type.h"
-#include "stages/features/mel/utterance_steps.h"
 #include "stages/files/file_state.h"
 #include "stages/files/unique_fd.h"
 
@@ -28,6 +27,7 @@ namespace melflow {
 
 class Container;
 class StoredAudio;
+class UtteranceSteps;
 
 /// Bytes of a file that are one recording: a member of an archive.
 struct FilePart {

@@ -1,9 +1,6 @@
 #include "stages/manifest.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -15,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage/stage.h"
-#include "stages/containers/container.h"
 #include "stages/permutation.h"
 
 namespace melflow {
@@ -347,26 +343,6 @@ std::string Manifest::path(std::size_t i) const {
   out.append(folder).append(name);
   return out;
 }
-
-FileStamp stamp_of(const std::string& path, int* error) {
-  if (const ContainedItem item = contained_item(path); item.container) {
-    const FileStamp stamp = item.container->stamp(item.name);
-    if (error != nullptr) *error = stamp.size >= 0 ? 0 : item.container->is_known() ? ENOENT : EIO;
-    return stamp;
-  }
-  struct stat st {};
-  const int failed = stat(path.c_str(), &st) != 0 ? errno : 0;
-  if (error != nullptr) *error = failed;
-  return failed != 0 ? FileStamp() : stamp_of(st);
-}
-
-FileStamp stamp_of(const struct stat& st) {
-  if (!S_ISREG(st.st_mode)) return {};
-  return {static_cast<std::int64_t>(st.st_size),
-          static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec};
-}
-
-bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 
 std::size_t Manifest::memory_bytes() const {
   std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +

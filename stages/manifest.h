@@ -3,7 +3,6 @@
 // text that differs from the previous file's.
 #pragma once
 
-#include <sys/stat.h>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -14,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stages/files/file_state.h"
 #include "stages/growing_text.h"
 
 namespace melflow {
@@ -24,6 +24,8 @@ struct ManifestFields {
   std::vector<std::string> columns, targets;    ///< names
 };
 
+/// How the root of Python's items begins, and with it their paths.
+inline constexpr std::string_view kPythonScheme = "python:";
 /// Returns a root as an absolute path without links, ending in '/'.
 std::string whole_root(const std::string& root);
 
@@ -102,6 +104,10 @@ class Manifest {
   void shuffle(std::uint64_t seed);
   /// The position that the entry had in the list before shuffle().
   [[nodiscard]] std::size_t listed(std::size_t i) const { return listed_.empty() ? i : listed_[i]; }
+  /// Notes that all entries are files of a folder: none is in an archive, given by Python, or a
+  /// channel.
+  void set_all_files(bool are_all) { are_all_files_ = are_all; }
+  [[nodiscard]] bool are_all_files() const { return are_all_files_; }
   /// Numbers labels in the order of their names, compared as bytes; to be called once, at the end.
   void close();
 
@@ -191,6 +197,7 @@ class Manifest {
   std::vector<std::int32_t> labels_;  // labels, or with label sets the number of the file's set
   std::vector<std::int8_t> splits_;
   std::vector<std::uint32_t> listed_;  // empty: the order of the list
+  bool are_all_files_ = false;
   std::optional<SpanUnit> span_unit_;
   std::vector<Span> spans_;        // empty where there is no unit
   std::vector<double> durations_;  // [s], up to the last entry with one
@@ -210,19 +217,6 @@ class Manifest {
   std::vector<std::vector<std::int32_t>> label_sets_;         // empty, or begins with the empty set
   std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // a set's number; until close()
 };
-
-/// The size and modification time of a file; a file counts as unchanged while they are the same.
-struct FileStamp {
-  std::int64_t size = -1;      ///< [bytes]; -1: not known
-  std::int64_t modified = -1;  ///< [ns] since 1970
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
-/// Returns the present stamp of the file, -1 in both members where there is no file; follows
-/// symbolic links. `error` gets the errno where the system cannot tell, else 0.
-FileStamp stamp_of(const std::string& path, int* error = nullptr);
-FileStamp stamp_of(const struct stat& st);
-/// Whether this errno means that the file does not exist, not that it cannot be reached.
-bool is_gone(int error);
 
 /// The hashes of files' contents (files/content_hash); 0 for a file without one.
 struct ContentHashes {

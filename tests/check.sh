@@ -7,7 +7,7 @@
 #      tests/check.sh changed [COMMIT] compiles by itself, with warnings as errors, each file that differs from COMMIT or
 #                                      includes a header that does, and runs clang-tidy 14 on the files that differ.
 #                                      Default: where HEAD left origin/main, or HEAD's first parent if HEAD is there
-#      tests/check.sh rooms            which folder ("room") of pipeline/ includes one that it may not
+#      tests/check.sh rooms            which folder ("room") of pipeline/ or stages/ includes one that it may not
 #      tests/check.sh names            types of one name that are defined in several files: undefined behaviour in
 #                                      one program, of which neither compiler nor linker says anything
 #      tests/check.sh reference        Doxygen's warnings about the public headers; writes the reference of
@@ -99,17 +99,27 @@ changed() {
   run_tidy "/(${source#|})\$"
 }
 
-# The table of pipeline/README.md lists the rooms: | `ROOM/` | what belongs there | `ROOM`, ... |
+# A table in the README.md of each folder lists its rooms: | `ROOM/` | what belongs there | `ROOM`, ... |. Each may include
+# rooms above it in the table, so that there are no circles. `./` are the files that lie in no room.
 rooms() {
-  local room may found=0
-  while IFS='|' read -r _ room _ may _; do
-    room=$(tr -d '` /' <<<"$room") may=$(grep -o '`[a-z]*`' <<<"$may" | tr -d '`' | paste -sd '|' || true)
-    [[ $room != run ]] || may='base|options|stage|plan|report'
-    if grep -nE '^#include "' pipeline/"$room"/*.h pipeline/"$room"/*.cpp | grep -vE "#include \"pipeline/($room|${may:-$room})/"; then
-      echo "check: pipeline/$room/ may include only itself${may:+ and ${may//|/, }}" >&2
-      found=1
-    fi
-  done < <(grep -E '^\| `[a-z]+/` \|.*\|.*\|' pipeline/README.md)
+  local top found=0
+  for top in pipeline stages; do
+    find "$top" -name '*.h' -o -name '*.cpp' | sort | xargs grep -HnE '^#include "' | awk -F '[|]' -v top="$top" '
+      function room(path, part, n) { n = split(path, part, "/"); return part[1] != top ? part[1] : n == 2 ? "." : part[2] }
+      function report(text) { print "check: " text; found = 1 }
+      NR == FNR && NF == 5 && split($2, name, "`") == 3 && sub("/$", "", name[2]) {
+        for (i = split($4, word, "`") - 1; i > 0; i -= 2) {
+          if (!(word[i] in above) && word[i] != "cuda") report(FILENAME ": " word[i] " is not above " name[2] ", which may include it")
+          may[name[2], word[i]]
+        }
+        above[name[2]]; may[name[2], name[2]]
+      }
+      NR == FNR { next }
+      split($0, line, /:|"/) && !((room(line[1]), room(line[4])) in may) && room(line[4]) != "pipeline" {
+        report($0 ": by the table in " top "/README.md, " room(line[1]) " may not include " room(line[4]))
+      }
+      END { exit found }' "$top/README.md" - >&2 || found=1
+  done
   return $found
 }
 

@@ -12,6 +12,7 @@
 #include "apps/python/process.h"
 #include "apps/python/text_caster.h"
 #include "pipeline/options/option_type.h"
+#include "stages/containers/container.h"
 
 using namespace melflow;
 

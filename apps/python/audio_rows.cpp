@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/containers/container.h"
 
 namespace melflow {
 namespace {

@@ -100,9 +100,9 @@ BatchRun::BatchRun(const Settings& settings) {
   queue_ = std::make_shared<BatchQueue>(batches.prefetch());
   manifest_ = &lister(*plan.nodes.front().stage).manifest();
   const auto task = set_task(plan.services, {});
-  task->delivery = std::make_shared<BatchDelivery>(
-      BatchDelivery{queue_, settings.pool, settings.epoch, settings.skip, settings.split,
-                    settings.rank, settings.ranks});
+  task->delivery = std::make_shared<BatchDelivery>(BatchDelivery{
+      queue_, [queue = queue_](std::string text) { queue->warn(std::move(text)); }, settings.pool,
+      settings.epoch, settings.skip, settings.split, settings.rank, settings.ranks});
   if (settings.order) task->shuffle = Permutation::of_epoch(*settings.order, settings.epoch);
   runner_ = std::make_unique<Runner>(std::move(plan));
   thread_ = std::thread([this] {

@@ -31,7 +31,7 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
-#include "stages/version.h"
+#include "pipeline/base/version.h"
 
 namespace nb = nanobind;
 using namespace melflow;
@@ -70,6 +70,7 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
     result[nb::cast(node)] = array(std::move(numbers));
   }
   out["result"] = result;
+  out["result_offset"] = array(std::move(batch.result_offsets));
   return out;
 }
 

@@ -95,9 +95,9 @@ void StageChain::add(PlanNode&& node, const std::string& name) {
   }
   if (node.info->traits.divides)
     throw RunError(
-        fmt::format("{}: {} ({}) makes several results of a recording, and here each has one; use "
-                    "melflow run or the loader",
-                    name, node.name, node.info->name));
+        fmt::format("{}: {} makes several results of a recording, and here each has one; use "
+                    "melflow.run or melflow.Loader",
+                    name, node.written));
   if (node.info->name.starts_with("cuda_"))
     throw RunError(fmt::format(
         "{}: {} computes on a GPU, which is for batches of many recordings; use backend: cpu", name,

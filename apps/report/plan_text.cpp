@@ -7,8 +7,8 @@
 
 #include "apps/report/format.h"
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "stages/manifest.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

@@ -8,8 +8,8 @@
 #include "apps/report/limits_text.h"
 #include "apps/report/verdicts_text.h"
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "pipeline/base/warned_config_error.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

@@ -36,9 +36,9 @@
 #include "cuda/gpu.h"
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/version.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/files/unique_fd.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

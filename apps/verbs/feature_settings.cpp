@@ -10,11 +10,11 @@
 
 #include "apps/json_value.h"
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "stages/output/formats/feature_file.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/formats/stored_json.h"
 #include "stages/output/row_sink.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace fs = std::filesystem;

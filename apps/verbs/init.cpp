@@ -24,7 +24,7 @@
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"
 #include "stages/corpus/archive_names.h"
-#include "stages/corpus/corpus_guess.h"
+#include "stages/corpus/guess/corpus_guess.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/files/own_file.h"
 

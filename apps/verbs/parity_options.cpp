@@ -84,7 +84,7 @@ Json of_preset(const ParityQuestion& question, const ParityLibrary& library) {
   root.set("graph", std::move(graph));
   Problems problems;
   apply_overrides(root, question.overrides.assignments(), problems);
-  if (root.entries().size() > 1)
+  if (root.entries().size() > 1 || root.find("graph")->entries().size() > 1)
     problems.add({}, "--set: only options of mel can be set here, as in mel.n_mels=64");
   const Value& node = *root.find("graph")->find(kMel);
   std::vector<std::string> changed;

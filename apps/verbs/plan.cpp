@@ -28,6 +28,7 @@
 #include "pipeline/base/threads.h"
 #include "pipeline/options/schema.h"
 #include "pipeline/run/runner.h"
+#include "stages/containers/container.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"

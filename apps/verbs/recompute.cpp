@@ -12,7 +12,9 @@
 #include "apps/verbs/watched_run.h"
 #include "config/load.h"
 #include "pipeline/base/problem.h"
+#include "pipeline/base/version.h"
 #include "pipeline/run/runner.h"
+#include "stages/containers/container.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/features/mel/utterance_steps.h"
@@ -21,7 +23,6 @@
 #include "stages/output/rows/row_hash.h"
 #include "stages/permutation.h"
 #include "stages/run_task.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

@@ -15,6 +15,7 @@
 #include "apps/report/printing.h"
 #include "apps/signals.h"
 #include "apps/verbs/dry_run.h"
+#include "stages/containers/container.h"
 #include "stages/files/own_file.h"
 #include "stages/manifest.h"
 

@@ -42,19 +42,9 @@ std::string shortest(T value) {
 std::string number_text(double value) { return shortest(value); }
 std::string number_text(float value) { return shortest(value); }
 
-std::string to_text(Bytes bytes) {
-  for (const Unit& u : kUnits) {
-    if (u.factor < 1024 || u.name.back() != 'B' || u.name.size() != 3) continue;
-    const auto whole = static_cast<std::uint64_t>(u.factor);
-    if (bytes.count >= whole && bytes.count % whole == 0)
-      return fmt::format("{}{}", bytes.count / whole, u.name);
-  }
-  return fmt::format("{}B", bytes.count);
-}
-
 std::string rounded_up(std::size_t bytes) {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
-  return to_text(Bytes{bytes < kMiB ? bytes : (bytes + kMiB - 1) / kMiB * kMiB});
+  return fmt::format("{}", Bytes{bytes < kMiB ? bytes : (bytes + kMiB - 1) / kMiB * kMiB});
 }
 
 namespace detail {
@@ -181,6 +171,16 @@ std::string meant_size(const Value& v) {
 }
 
 }  // namespace
+
+Value OptionType<Bytes>::echo(const Bytes& bytes) {
+  for (const Unit& u : kUnits) {
+    if (u.factor < 1024 || u.name.back() != 'B' || u.name.size() != 3) continue;
+    const auto whole = static_cast<std::uint64_t>(u.factor);
+    if (bytes.count >= whole && bytes.count % whole == 0)
+      return Value::scalar(fmt::format("{}{}", bytes.count / whole, u.name));
+  }
+  return Value::scalar(fmt::format("{}B", bytes.count));
+}
 
 std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
   if (const auto read = detail::number_and_unit(v)) {

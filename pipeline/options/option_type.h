@@ -2,6 +2,8 @@
 // enumerations, and lists and optional values of these.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -35,8 +37,6 @@ struct Bytes {
   std::uint64_t count = 0;
   friend bool operator==(const Bytes&, const Bytes&) = default;
 };
-/// Writes a size as "512MiB", "1.5GiB" or "100B", which reads back as exactly the same size.
-std::string to_text(Bytes bytes);
 /// Rounds a size up to whole MiB, from 1 MiB on, and writes it as in a configuration.
 std::string rounded_up(std::size_t bytes);
 /// The shortest text that reads back as the same number of the same type.
@@ -105,7 +105,8 @@ template <>
 struct OptionType<Bytes> {
   static std::string name() { return "size (64KiB, 1GiB)"; }
   static std::string parse(const Value& v, Bytes& out);
-  static Value echo(const Bytes& v) { return Value::scalar(to_text(v)); }
+  /// Gives "512MiB", "1536MiB" or "100B", which reads back as exactly the same size.
+  static Value echo(const Bytes& v);
 };
 
 template <class E>
@@ -186,3 +187,13 @@ struct OptionType<std::vector<T>> {
 };
 
 }  // namespace melflow
+
+/// In messages a size is written as in a configuration.
+template <>
+struct fmt::formatter<melflow::Bytes> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const melflow::Bytes& bytes, Context& context) const {
+    return formatter<std::string>::format(melflow::OptionType<melflow::Bytes>::echo(bytes).text(),
+                                          context);
+  }
+};

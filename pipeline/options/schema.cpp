@@ -22,6 +22,19 @@ std::string unit_text(const Field& f) {
                                              : "";
 }
 
+// What to write in place of a time with a unit, "2min", for a number of seconds; "" for other
+// options and values.
+std::string seconds_of(const Field& f, const Value& refused) {
+  const bool is_whole = f.type == "integer";
+  const auto read = detail::number_and_unit(refused);
+  if (!read || (!is_whole && f.type != "number") || unit_text(f) != " s") return {};
+  for (const auto& [unit, seconds] :
+       {std::pair{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}, {"h", 3600.0}})
+    if (const double value = read->first * seconds; read->second == unit)
+      return is_whole && value != std::floor(value) ? "" : number_text(value);
+  return {};
+}
+
 }  // namespace
 
 std::string Field::allowed() const {
@@ -30,7 +43,7 @@ std::string Field::allowed() const {
     constexpr double kGigabyte = 1e9;  // 4GB is not a whole number of MiB
     if (type.starts_with("size") && v > 0 && std::fmod(v, kGigabyte) == 0)
       return fmt::format("{:.0f}GB", v / kGigabyte);
-    if (type.starts_with("size")) return to_text(Bytes{static_cast<std::uint64_t>(v)});
+    if (type.starts_with("size")) return fmt::format("{}", Bytes{static_cast<std::uint64_t>(v)});
     const bool is_plain = v == std::floor(v) && std::abs(v) < 1e8;
     return is_plain ? std::to_string(static_cast<std::int64_t>(v)) : number_text(v);
   };
@@ -47,7 +60,7 @@ std::string Field::check_range(double value) const {
   const bool low = lowest && (lowest_exclusive ? value <= *lowest : value < *lowest);
   if (!low && !(highest && value > *highest) && !std::isnan(value)) return {};
   const std::string got = type.starts_with("size")
-                              ? to_text(Bytes{static_cast<std::uint64_t>(value)})
+                              ? fmt::format("{}", Bytes{static_cast<std::uint64_t>(value)})
                               : number_text(value);
   const bool is_in_kilohertz = type.starts_with("sample rate") && low && value > 0 &&
                                1000 * value <= highest.value_or(INFINITY);
@@ -62,6 +75,8 @@ std::string Field::check_range(double value) const {
 }
 
 std::string Field::also_allowed(const Value& refused) const {
+  if (const std::string seconds = seconds_of(*this, refused); !seconds.empty())
+    return fmt::format(" of seconds; write {}", seconds);
   const bool is_in_quotes = refused.quoted() && !refused.text().empty();
   return is_in_quotes || !choices.empty() || allowed().empty() ? std::string()
                                                                : "; allowed: " + allowed();

@@ -337,8 +337,7 @@ void check_shape(GraphDraft& graph) {
     if (d.info->traits.kind == StageKind::sink) continue;
     if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i) &&
         !never_together(graph, d)) {
-      const bool is_second =
-          d.info->traits.kind == StageKind::source && sources_of(graph).size() > 1;
+      const bool is_second = d.info->traits.kind == StageKind::source && graph.sources.size() > 1;
       graph.error(
           d.mark,
           fmt::format(
@@ -351,7 +350,7 @@ void check_shape(GraphDraft& graph) {
   }
   const bool all_known = std::all_of(graph.nodes.begin(), graph.nodes.end(),
                                      [](const PlanNode& d) { return d.info != nullptr; });
-  if (sources_of(graph).empty() && all_known)
+  if (graph.sources.empty() && all_known)
     graph.error(graph.spec.nodes.empty() ? Mark{} : graph.spec.nodes.front().mark,
                 fmt::format("the graph has no source; it starts with a stage such as {}",
                             some_source(graph.registry)));

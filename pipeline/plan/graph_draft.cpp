@@ -108,6 +108,13 @@ PlanInput find_output(const GraphDraft& graph, const PlanNode& reader, const std
 
 }  // namespace
 
+void GraphDraft::find_sources() {
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (const StageInfo* info = nodes[i].info;
+        info != nullptr && info->traits.kind == StageKind::source)
+      sources.push_back(static_cast<int>(i));
+}
+
 std::vector<int> GraphDraft::readers_of(int node) const {
   std::vector<int> out;
   for (std::size_t i = 0; i < nodes.size(); ++i)

@@ -17,11 +17,13 @@ struct GraphDraft {
   /// The node that yields the output of a written node, by its name.
   std::map<std::string, std::string> outlets = {};
   std::vector<PlanNode> nodes = {};
+  std::vector<int> sources = {};  ///< indices of the nodes that are sources, as written
   Problems problems = {};
   std::size_t wrong_options = 0;  ///< the first of `problems`: how many concern options
   Problems unused = {};           ///< options that have no effect because of others
 
   void error(Mark mark, std::string message) { problems.add(std::move(mark), std::move(message)); }
+  void find_sources();
   [[nodiscard]] const PlanNode& node(int index) const {
     return nodes[static_cast<std::size_t>(index)];
   }

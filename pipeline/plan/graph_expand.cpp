@@ -50,7 +50,7 @@ void check_no_branch(GraphDraft& graph, const PlanNode& inserted, int last) {
     for (const PlanInput& in : up.inputs)
       if (before.insert(in.node).second) left.push_back(in.node);
   }
-  for (const int other : sources_of(graph))
+  for (const int other : graph.sources)
     if (!before.contains(other))
       graph.error(mark_of(source, inserted.asked_by),
                   fmt::format("{} is for what all sources give, but what {} gives does not come to "
@@ -116,7 +116,7 @@ void insert_node(GraphDraft& graph, int index) {
         fmt::format("{} needs a single node that all files go through as {}, but some go through "
                     "{}; {}",
                     asking(source, d), d.behind->name, fmt::join(names, ", some through "),
-                    sources_of(graph).size() > 1
+                    graph.sources.size() > 1
                         ? fmt::format("take all sources by one node: from: {}", all_sources(graph))
                         : std::string("let one of them take from the other, or remove one")));
   const std::vector<int> readers = graph.readers_of(ends.front());

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "pipeline/base/sentences.h"
@@ -38,8 +39,11 @@ std::vector<std::string> stages_between(const Registry& registry, const PortType
   return {};
 }
 
-// "a batch"; "decode, segment and batch".
-std::string list_text(std::vector<std::string> stages) {
+// "a batch"; "disk_read and decode" without what is put in by itself.
+std::string list_text(std::vector<std::string> stages, const Registry& registry) {
+  const auto has_to_be_written = [&](const auto& stage) { return !is_put_in(registry, stage); };
+  if (std::any_of(stages.begin(), stages.end(), has_to_be_written))
+    std::erase_if(stages, std::not_fn(has_to_be_written));
   if (stages.size() == 1) return "a " + stages.front();
   const std::string last = stages.back();
   stages.pop_back();
@@ -189,7 +193,8 @@ std::string input_advice(const GraphDraft& graph, const PlanNode& d, int named) 
   const Fix by = fix_of(graph, d, named);
   if (by.node < 0)
     return d.info->ports.empty() ? needlessness(graph, d, named) : other_place(graph, d, named);
-  if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
+  if (by.node == named)
+    return fmt::format("; put {} between them", list_text(by.stages, graph.registry));
   const PlanNode& left = graph.node(by.node);
   const bool are_put_in = std::all_of(by.stages.begin(), by.stages.end(), [&](const auto& stage) {
     return is_put_in(graph.registry, stage);
@@ -202,7 +207,7 @@ std::string input_advice(const GraphDraft& graph, const PlanNode& d, int named) 
     return fmt::format("; write from: {0}, since no node takes what '{0}' ({1}) gives", left.name,
                        left.info->name);
   return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}", left.name,
-                     left.info->name, list_text(by.stages), d.name);
+                     left.info->name, list_text(by.stages, graph.registry), d.name);
 }
 
 std::set<int> left_by_mistake(const GraphDraft& graph) {

@@ -22,7 +22,7 @@ std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& i
     for (const int reader : graph.readers_of(before))
       for (const PlanInput& by : graph.node(reader).inputs)
         if (by.node == before && out.contains(reader)) out[before].insert(by.output);
-  for (const int source : sources_of(graph))
+  for (const int source : graph.sources)
     if (out.contains(source)) out[kAllSources].insert(source);
   return out;
 }

@@ -57,9 +57,9 @@ void NodeOptions::describe(Schema& s) {
   s.field("stage", stage,
           "name of the stage that the node runs; required; `melflow stages` lists all stages");
   s.field("from", from,
-          "name of the node whose output this node takes, or NODE.OUTPUT where that node has "
-          "several outputs; merge, concat and batches take a list of names, and so does a node "
-          "that takes the files of several sources; required except in a source");
+          "name of the node whose output this node takes, or NODE.OUTPUT of one with several "
+          "outputs; a list of names for merge, concat and batches, and for several sources; "
+          "required except in a source");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, unless the stage says otherwise (disk_read: its option depth with engine: "
@@ -77,16 +77,15 @@ void NodeOptions::describe(Schema& s) {
       .range(0, 1)
       .tuning();
   s.field("files_per_task", files_per_task,
-          "source only: number of files handled together as one task until they are collected in a "
-          "batch or written, each with its own entry in the report; auto: as many as take about "
-          "100 µs of a worker's time, fewer towards the end of the list; never more than "
-          "memory.host has room for")
+          "source only: number of files that are one task until they are batched or written, each "
+          "with its own entry in the report; auto: about 100 µs of a worker's time; never more "
+          "than memory.host has room for")
       .range(1, kMostFilesPerTask)
       .tuning();
   s.field("on_failure", on_failure,
-          "what is lost when this node, or one after it, cannot process a file; file: all outputs "
-          "of the file; branch: only those after this node, while the others keep it, with a "
-          "warning; not set: as set by the nearest node before, or file if none sets it");
+          "what is lost when this node, or one after it, cannot process a file; file: all its "
+          "outputs; branch: only those after this node, with a warning; not set: as the nearest "
+          "node before, else file");
   s.field("max_failures", max_failures,
           "number or share of files that may fail in this node, beside max_failures of the whole "
           "run; more end the run; not set: no limit");

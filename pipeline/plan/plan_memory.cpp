@@ -59,9 +59,9 @@ void report_unbounded(Plan& plan, const Mark& memory) {
   }
 }
 
-// Lists the options that limit stages' outputs, that of the largest first: " (segment.length,
-// decode.block)".
-std::string size_options(const Plan& plan) {
+// Names the least memory, and the options that limit stages' outputs, that of the largest first:
+// "27MiB, or smaller blocks (segment.length, decode.block)".
+std::string least_or_smaller(const Plan& plan) {
   const std::vector<std::size_t> bound = largest_blocks(plan, kLargest);
   std::vector<std::pair<std::size_t, std::string>> options;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -74,7 +74,8 @@ std::string size_options(const Plan& plan) {
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string out;
   for (const auto& [bytes, option] : options) out += (out.empty() ? " (" : ", ") + option;
-  return out.empty() ? out : out + ")";
+  return fmt::format("{}, or smaller blocks{}", rounded_up(plan.least_memory),
+                     out.empty() ? out : out + ")");
 }
 
 // Returns the node that cuts items into parts, or -1; marks the nodes that take parts.
@@ -115,21 +116,18 @@ std::size_t expanding_in_a_row(Plan& plan, bool of_parts) {
 }
 
 std::string too_little_memory(const Plan& plan) {
-  const std::string least = rounded_up(plan.least_memory);
   // So small a budget is probably a number without its unit.
   constexpr std::uint64_t kFewBytes = 64 << 10;
   if (plan.host_memory > 0 && plan.host_memory < kFewBytes) {
     const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
     return fmt::format(
-        "memory.host: {} is too little: this pipeline needs {} at least; a size without a unit is "
-        "in bytes{}",
-        to_text(Bytes{plan.host_memory}), least,
+        "memory.host: {} is too little: this pipeline needs {}; a size without a unit is in "
+        "bytes{}",
+        Bytes{plan.host_memory}, least_or_smaller(plan),
         did_you_mean(fmt::format("{}{}", plan.host_memory, is_enough ? "MiB" : "GiB")));
   }
-  return fmt::format(
-      "memory.host: {} is too little: this pipeline needs {} at least; set that, or make blocks "
-      "smaller{}",
-      to_text(Bytes{plan.host_memory}), least, size_options(plan));
+  return fmt::format("memory.host: {} is too little: this pipeline needs {}",
+                     Bytes{plan.host_memory}, least_or_smaller(plan));
 }
 
 // Adds up the outputs of the nodes from `first` on; `bounds` has those of the nodes before. Parts
@@ -232,9 +230,8 @@ void check_memory(Plan& plan, const Mark& memory) {
     plan.notes.push_back(
         {memory,
          fmt::format("memory.host: {} is enough for short files only, and the run will look at "
-                     "those of its list; files of any length need {}, or smaller blocks{}",
-                     to_text(Bytes{plan.host_memory}), rounded_up(plan.least_memory),
-                     size_options(plan))});
+                     "those of its list; files of any length need {}",
+                     Bytes{plan.host_memory}, least_or_smaller(plan))});
   for (const PlanNode& n : plan.nodes) {
     if (n.faces.keeps == nullptr || n.is_inserted) continue;
     PlanCheck check = check_of(plan, n);
@@ -269,7 +266,7 @@ std::string memory_remark(std::uint64_t host, const MemoryLimit& limit) {
   return fmt::format(
       "memory.host: {} and up to 64MiB for the program itself are more than its control group, as "
       "of a container or a job, allows ({}MiB, {}), so that the system may end it{}",
-      to_text(Bytes{host}), limit.bytes / kMiB, limit.file,
+      Bytes{host}, limit.bytes / kMiB, limit.file,
       most < kMiB ? std::string() : fmt::format("; {}MiB fit", most / kMiB));
 }
 
@@ -285,8 +282,8 @@ std::string fewer_together(const Plan& plan, std::size_t most, std::size_t each,
   return fmt::format(
       "{}.files_per_task: {} files do not find room in a task, which may take 1/{} of memory.host "
       "({}): tasks have at most {}. Write a smaller number, or memory.host: {} for so many",
-      first_source(plan).name, files, tasks_under_way(plan), to_text(Bytes{plan.host_memory}), most,
-      to_text(Bytes{wanted / kMiB * kMiB}));
+      first_source(plan).name, files, tasks_under_way(plan), Bytes{plan.host_memory}, most,
+      Bytes{wanted / kMiB * kMiB});
 }
 
 std::string too_many_files(const Plan& plan) {

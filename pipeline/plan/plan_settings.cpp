@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "pipeline/base/secrets.h"
 
 namespace melflow {
@@ -129,7 +131,7 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
     node.set("max_failures", OptionType<CountOrShare>::echo(n.max_failures));
   if (!n.inputs.empty()) {
     set_as_written("queue");
-    node.set("start_at", Value::scalar(number_text(n.start_at)));
+    node.set("start_at", Value::scalar(fmt::format("{}", n.start_at)));
   } else {
     node.set("files_per_task",
              Value::scalar(n.files_per_task > 0 ? std::to_string(n.files_per_task) : "auto"));
@@ -166,9 +168,9 @@ void record_settings(const GraphSpec& spec, Plan& plan) {
   Value config = Value::map({});
   config.set("version", Value::scalar("1"));
   Value memory = Value::map({});
-  memory.set("host", Value::scalar(to_text(Bytes{plan.host_memory})));
-  memory.set("pinned", Value::scalar(to_text(Bytes{plan.settings.pinned_memory})));
-  memory.set("device", Value::scalar(to_text(Bytes{plan.settings.device_memory})));
+  memory.set("host", OptionType<Bytes>::echo({plan.host_memory}));
+  memory.set("pinned", OptionType<Bytes>::echo({plan.settings.pinned_memory}));
+  memory.set("device", OptionType<Bytes>::echo({plan.settings.device_memory}));
   config.set("memory", memory);
   config.set("max_failures", OptionType<CountOrShare>::echo(plan.max_failures));
   config.set("graph", graph);

@@ -38,23 +38,14 @@ void check_option(GraphDraft& graph, const PlanNode& first, const PlanNode& d,
 
 }  // namespace
 
-std::vector<int> sources_of(const GraphDraft& graph) {
-  std::vector<int> out;
-  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
-    if (const StageInfo* info = graph.node(i).info;
-        info != nullptr && info->traits.kind == StageKind::source)
-      out.push_back(i);
-  return out;
-}
-
 std::string all_sources(const GraphDraft& graph) {
   std::vector<std::string> names;
-  for (const int i : sources_of(graph)) names.push_back(graph.node(i).name);
+  for (const int i : graph.sources) names.push_back(graph.node(i).name);
   return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
 bool check_sources(GraphDraft& graph) {
-  const std::vector<int> sources = sources_of(graph);
+  const std::vector<int>& sources = graph.sources;
   if (sources.size() < 2) return true;
   const PlanNode& first = graph.node(sources.front());
   for (const int i : sources) {
@@ -89,38 +80,6 @@ bool check_sources(GraphDraft& graph) {
                 fmt::format("{}: a graph has at most {} sources, this is one more",
                             graph.node(sources[kMostSources]).name, kMostSources));
   return true;
-}
-
-std::string name_of_sources(const GraphDraft& graph) {
-  std::string name = "sources";
-  while (std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                     [&](const PlanNode& d) { return d.name == name; }))
-    name += '_';
-  return name;
-}
-
-void unite_sources(Plan& plan, std::string name) {
-  const PlanNode& first = plan.sources.front();
-  PlanNode n;
-  n.name = std::move(name);
-  n.written = first.name;
-  n.mark = first.mark;
-  n.is_inserted = true;
-  n.info = first.info;
-  n.stage_name = first.info->name;
-  n.options = Value::map({}, first.mark);
-  n.config = n.info->configure();
-  std::vector<UnitesSources::Named> all;
-  for (const PlanNode& source : plan.sources) {
-    n.outputs.push_back(source.name);
-    all.push_back({source.name, source.faces.source});
-  }
-  n.stage = first.faces.unites->unite(all);
-  n.faces = StageFaces(*n.stage);
-  n.resources = n.stage->resources();
-  n.concurrency = first.concurrency;
-  n.files_per_task = first.files_per_task;
-  plan.nodes.push_back(std::move(n));
 }
 
 }  // namespace melflow

@@ -10,6 +10,9 @@ namespace melflow {
 
 class GraphNode;
 
+/// Threads: start_threads() and join() from the first thread of the run; put() from any, and it
+/// does not wait for the stage; count() and cpu_seconds() from any.
+/// Lifetime: as its GraphNode, whose begin(), run() and finish() its threads call.
 class AsyncDriver {
  public:
   /// Null where the stage runs on the workers.

@@ -33,6 +33,12 @@ namespace melflow {
 class AsyncDriver;
 class TaskGraph;
 
+/// Threads: join(), start_threads() and join_threads() from the first thread of the run; open(),
+/// flush(), release_tokens() and release_parked() from it while no task runs; everything else from
+/// any task, several at once.
+/// Lifetime: as its TaskGraph; `plan` outlives it.
+/// Errors: an error of an item ends in its Stream, one of the run in TaskGraph::abort(), which then
+/// drops what is left.
 class GraphNode {
  public:
   using Clock = NodeQueue::Clock;

@@ -18,6 +18,11 @@
 
 namespace melflow {
 
+/// Threads: any. A node is called on the thread that asked, gave memory back or called pump(), with
+/// no lock held; it may ask again from there.
+/// Lifetime: does not own work; Work and its node stay until the gate has called the node.
+/// Locks: while it holds its own, it takes those of MemoryBudget and Stream, and no other.
+/// Errors: a reservation for which there is no memory counts as refused, so the work waits on.
 class MemoryGate {
  public:
   /// What is reserved already stays so for the whole run.

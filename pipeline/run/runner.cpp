@@ -111,7 +111,7 @@ void Runner::Impl::open_budget(const RunContext& run) {
     throw RunError(fmt::format(
         "memory.host: {} is too little: the index of {} files takes {:.1f} MiB{}, and what is "
         "between source and sinks {:.1f} MiB at least{}; set {:.0f}MiB, or make blocks smaller",
-        to_text(Bytes{plan_.host_memory}), source().count(), mebibytes(index_bytes_), keeps,
+        Bytes{plan_.host_memory}, source().count(), mebibytes(index_bytes_), keeps,
         mebibytes(plan_.least_memory), largest, mebibytes(need) + 1));
   const std::size_t room = plan_.host_memory - index_bytes_ - kept_bytes_;
   // One block more than it needs at least, so that stages still overlap for the oldest file.

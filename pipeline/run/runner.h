@@ -32,6 +32,9 @@ struct RunSample {
 };
 
 /// One run of one plan. Not reusable: build a new plan for a new run.
+/// Threads: run() once; where others say so, from any thread, also before and after run().
+/// Locks: stop(), progress() and sample() take graph_mutex_, the outermost lock of a run
+/// (task_graph.h), and so are not called by a stage that holds one.
 class Runner {
  public:
   /// `observer`, unless it is null, is called while nodes work, and `visits` gets what they did;

@@ -28,6 +28,9 @@ namespace melflow {
 
 class TaskGraph;
 
+/// Threads: make() one call at a time (the source's node has a concurrency of 1); prefetch() and
+/// is_exhausted() from any; not_kept() after the run.
+/// Lifetime: as its TaskGraph; the source outlives it.
 class SourceFeed {
  public:
   static constexpr std::size_t kRange = 32;       ///< items that are prefetched together

@@ -11,6 +11,12 @@ namespace melflow {
 
 class TaskGraph;
 
+/// Threads: run(), begin(), end() and is_done() of different work from several threads at once, of
+/// the same work from one at a time; of a combining stage one call at a time, whatever the work.
+/// be_last() before the run.
+/// Lifetime: as its GraphNode; `plan` outlives it.
+/// Errors: of a stage's call, RunError and std::bad_alloc end the run by TaskGraph::abort(); any
+/// other exception fails the item's stream.
 class StageExecutor {
  public:
   StageExecutor(TaskGraph& graph, int node, const PlanNode& plan);

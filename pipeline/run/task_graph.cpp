@@ -83,9 +83,18 @@ void TaskGraph::memory_freed() noexcept {
   }
 }
 
-// When nothing moves: starts what can still run; false at the end. Nodes that wait for their queue
-// to fill begin with what they have, and incomplete batches are sent: only these can hold what
-// others wait for.
+// When nothing moves: starts what can still run; false at the end. The steps go from what costs
+// nothing to what changes the course of the run, and one that moved something is the last of its
+// turn, since what it began may make the others needless:
+//   1. Nodes that wait for their queue to fill (`start_at`) begin with what they have.
+//   2. Incomplete batches are sent on, and memory is offered again: files may have failed since.
+//      Both before 3, since the rows of a batch give memory back when they are written.
+//   3. Tokens of blocks that wait for an earlier block of their file, and reservations of rows that
+//      wait for those of another input, are given up: the oldest file gets a place and memory.
+//   4. Sinks drop what waits for items that are lost; this closes files, so it comes after all that
+//      could still complete them.
+//   5. Waits for memory that a thread outside of the graph holds, such as a sink's own.
+// Whoever is told of memory meanwhile (told()) starts work on another thread: that counts as moved.
 bool TaskGraph::set_going(std::uint64_t told) {
   if (gate_.told() != told) return true;
   const auto all_ended = [this] {
@@ -109,10 +118,14 @@ bool TaskGraph::set_going(std::uint64_t told) {
   if (gate_.wait(told)) return true;
   std::string state;
   const Clock::time_point now = Clock::now();
+  std::vector<double> held(nodes_.size());
+  if (run_.budget != nullptr) run_.budget->add_holders(held);
   for (auto& n : nodes_) {
     const NodeQueue::Snapshot c = n->queue().snapshot(now);
-    state += fmt::format(" {}: {} waiting, {} running, {} to come again, {} places free;",
-                         n->name(), c.waiting, c.running, c.announced, c.free);
+    state += fmt::format(
+        " {}: {} waiting, {} running, {} to come again, {} places free, {:.0f} bytes held;",
+        n->name(), c.waiting, c.running, c.announced, c.free,
+        held[static_cast<std::size_t>(&n - nodes_.data())]);
   }
   abort(std::make_exception_ptr(RunError("no stage can go on (a bug in melflow):" + state)));
   return true;

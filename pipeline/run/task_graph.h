@@ -30,6 +30,15 @@
 
 namespace melflow {
 
+/// Threads: constructed, run and destroyed by the first thread of the run; stop(), abort(),
+/// memory_freed() and everything const from any thread while it exists; the part "for its nodes"
+/// from tasks of the graph.
+/// Lifetime: longer than every Work, and as long as the callback of the budget is set.
+/// Locks, outermost first: Runner's graph_mutex_, MemoryGate, then MemoryBudget or Stream. Leaves,
+/// under which no other lock is taken: NodeQueue, Ledger, BufferPool, mutex_ here. Callbacks
+/// (MemoryBudget::on_release, listeners of the ledger, granted() and cut_off() of a node) are made
+/// under none of them.
+/// Errors: whatever a task throws goes to abort(); run() itself throws nothing.
 class TaskGraph {
  public:
   /// Makes a graph of the nodes of the plan that are in `reach`, which outlives all items. It

@@ -19,6 +19,8 @@
 
 namespace melflow {
 
+/// Threads: constructed, started and destroyed by the thread that calls execute(), which is one of
+/// the workers meanwhile; enqueue() and count() from any.
 class Workers {
  public:
   /// Starts no threads yet: until start_threads(), only the thread that calls execute() works.

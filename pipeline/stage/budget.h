@@ -20,6 +20,10 @@ enum class Claim { later, oldest_item, oldest_part };
 
 class Reservation;
 
+/// Threads: any. Lifetime: outlives every Reservation.
+/// Locks: its own is a leaf and is not held while the function of on_release() runs, on the thread
+/// that gave the bytes back. So nothing is destroyed that holds a reservation under a lock that
+/// this function takes.
 class MemoryBudget {
  public:
   /// Keeps `reserve` of the `capacity` bytes for the oldest unfinished source item, so that it can

@@ -46,7 +46,9 @@ Emission emission(std::shared_ptr<const T> out, bool more = false) {
   return e;
 }
 
-/// Works on many items at once. One thread of the graph calls begin() and collect().
+/// Works on many items at once.
+/// Threads: begin() and collect() from one thread of the graph; wake() from any.
+/// Lifetime: destroyed after the last item is done, and before its stage.
 class Engine {
  public:
   struct Done {

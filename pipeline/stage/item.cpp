@@ -67,7 +67,20 @@ bool Stream::is_before(Place a, Place b) const {
 }
 
 // Whether the sinks that a report from `at` could lose are all lost to earlier reports or, with
-// `by_itself`, to those from `at` too.
+// `by_itself`, to those from `at` too. Then the block need not have come there, so whether anything
+// was reported depends on timing, and it does not count. In read > decode > {a > x, b > y}, with
+// errors that cost the item both sinks x and y unless said otherwise (tests/unit/ledger_test.cpp):
+//
+//   reports                                  what counts, and why
+//   decode block 3, decode block 1           block 1: of one node the earliest
+//   decode block 2, read block 5             decode's: before the branch, the earlier block
+//   a block 1, b block 0                     a's: behind the branch, the order of the plan
+//   a block 1 (its branch alone), b block 0  both: x is lost to a, y to b; the first is told
+//   x block 0, y block 0                     x's: sinks come after all other nodes, in their order
+//   the source routes to b; a fails          the route: nothing that a does concerns the item
+//   x has it from an earlier run; a fails    neither: ok, nothing behind a needs it
+//   x has it from an earlier run; b fails    b's, which costs y; x keeps what it has
+//   any, and the run was stopped             not run: pieces were dropped that might have said more
 bool Stream::is_over(Place at, bool by_itself) const {
   std::uint64_t lost = 0, from_the_beginning = 0;
   for (const Loss& l : losses_) {

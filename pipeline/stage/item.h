@@ -60,6 +60,11 @@ struct SubItem {
 /// reports of one node, or of nodes that all blocks pass one after the other before the graph
 /// branches, the earliest block decides. A node has to see everything that precedes a known loss in
 /// that order, so only later blocks are dropped.
+///
+/// Threads: any, except where a function says otherwise.
+/// Lifetime: shared by Origins; destroyed by whichever thread gives up the last, which then closes
+/// its records and so calls the listeners of the ledger.
+/// Locks: its own is held for bookkeeping only; the ledger and sinks are called without it.
 class Stream {
  public:
   /// The ledger's records [first, first + count). `is_cut`: a stage makes a part of each, with the

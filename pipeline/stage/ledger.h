@@ -28,6 +28,10 @@ namespace melflow {
 enum class Outcome : std::uint8_t { open, ok, skipped, failed, not_run };
 const char* to_text(Outcome outcome);
 
+/// Threads: open() and subscribe() before the run; everything else from any thread.
+/// Locks: its own is a leaf; listeners are called without it.
+/// Errors: close() throws nothing and keeps a wrong call for closed_wrongly(); for lack of memory
+/// it closes the record without its reason.
 class Ledger {
  public:
   struct Counts {

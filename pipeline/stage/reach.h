@@ -19,6 +19,7 @@ class Stream;
 using SinkSet = std::uint64_t;
 inline constexpr int kMostSinks = 64;
 
+/// Threads: constant after its construction, so any. Lifetime: outlives all streams of the run.
 class Reach {
  public:
   struct Node {

@@ -61,6 +61,8 @@ class RunServices {
 };
 
 /// A run, as its stages see it.
+/// Threads: pool, ledger, budget, warn() and is_stopping() any; services before the run and in
+/// Stage::start(). Lifetime: from the first Stage::start() to the last Stage::finish().
 struct RunContext {
   BufferPool& pool;
   Ledger& ledger;
@@ -84,6 +86,7 @@ struct Leaving {
 };
 
 /// Tells a process() call about its item, and takes its reports about it.
+/// Threads: that of the call. Lifetime: the call; for Engine::begin(), until the item is done.
 class ItemContext {
  public:
   ItemContext(RunContext& run, const Item& item, int stage, std::size_t input = 0,

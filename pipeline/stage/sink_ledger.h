@@ -14,6 +14,7 @@
 
 namespace melflow {
 
+/// Threads: any. Errors: std::bad_alloc where the ledger of its own is made.
 class SinkLedger {
  public:
   /// `run` must be open and outlive this object.

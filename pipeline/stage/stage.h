@@ -123,6 +123,13 @@ struct SourceInfo {
 };
 
 /// The interface of all stages.
+/// Threads: all functions here from the first thread of the run, except output_bound() and
+/// traits(), which any thread may call during the run. When run(), add() or item() of the kinds
+/// below is called, and by how many threads at once, is in StageTraits::max_concurrency and at the
+/// kind.
+/// Lifetime: made by the plan, destroyed with it, after every payload that it made for the graph.
+/// Errors: plan() reports to PlanCheck; RunError and std::bad_alloc end the run; any other
+/// exception in the call for an item fails that item alone.
 class Stage {
  public:
   Stage(const Stage&) = delete;

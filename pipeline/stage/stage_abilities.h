@@ -46,7 +46,8 @@ class FillingPass {
   ~FillingPass() = default;
 };
 
-/// Items may wait in the stage for other items.
+/// Items may wait in the stage for other items. They keep their memory but no token, and the run
+/// waits for memory that is held: a stage whose items may wait has to be one of these.
 class HoldsItems {
  public:
   /// Drops waiting items; called after the last item, before any stage's finish(). This closes

@@ -89,6 +89,8 @@ const RegisterStage<EachChannel, EachChannelOptions> register_each_channel{
 
 class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
  public:
+  static constexpr bool kIsPutIn = true;
+
   explicit Decode(DecodeOptions options) : options_(options) {}
 
   static std::vector<NodeSpec> expand(const NodeSpec& spec) {

@@ -70,30 +70,26 @@ struct DecodeOptions {
   void describe(Schema& s) {
     s.other_names(other_names::of_decode());
     s.other_values(other_names::values_of_decode());
-    s.field(
-        "downmix", downmix,
-        "how several channels become one; mean: their mean; left, right: the first or second "
-        "one; a number: that channel, counted from 1. A file that lacks that channel fails. each: "
-        "they do not, every channel is a result of its own, numbered from 0, and decoded by "
-        "itself");
+    s.field("downmix", downmix,
+            "how several channels become one; mean: their mean; left, right: the first or second "
+            "one; a number: that channel, from 1, which each file must have; each: every channel "
+            "is a result of its own, numbered from 0");
     s.field("fit", fit,
             "length that every recording gets: longer ones are trimmed at the end, shorter ones "
             "padded with silence; not set: recordings keep their length");
     s.field("truncated", truncated,
             "how to treat a recording that ends early or is damaged; keep: its good samples are "
-            "used, with a warning; tenth: they are used, but the file fails if more than a tenth "
-            "of the recording is known to be lost, by its header or, where that has no length, by "
-            "what decoding finds; fail: the file fails");
+            "used, with a warning; tenth: so too, but it fails where more than a tenth is known to "
+            "be lost; fail: it fails");
     s.field("block", block,
             "size of the blocks in which decoded samples go from stage to stage; longer recordings "
             "are divided into such blocks")
         .range(64 * 1024, 1 << 30)
         .tuning();
-    s.field(
-         "timeout", timeout,
-         "longest processor time that a library may take for one block of a file [s], after which "
-         "it hangs: the run is ended, and the same command goes on and leaves the file out if it "
-         "hangs again; 0: any time")
+    s.field("timeout", timeout,
+            "longest processor time that a library may take for one block of a file [s], after "
+            "which the run is ended; the same command goes on, and leaves the file out if it hangs "
+            "again; 0: any time")
         .range(0, 86400)
         .tuning();
   }

@@ -62,11 +62,10 @@ struct DiskReadOptions {
             "by piece while they are decoded")
         .range(4096, 1 << 30)
         .tuning();
-    s.field(
-         "engine", engine,
-         "how files are read; auto: by the workers, and while they wait for the disk the system "
-         "loads the next files; inline: by the workers alone; threads: by threads of the node; "
-         "io_uring: by the kernel, many files at once (by threads where io_uring is not allowed)")
+    s.field("engine", engine,
+            "how files are read; auto: by the workers, with prefetching while they wait for the "
+            "disk; inline: by the workers alone; threads: by threads of the node; io_uring: by the "
+            "kernel, many at once (by threads where not allowed)")
         .tuning();
     s.field("depth", depth,
             "largest number of files that are read or loaded at once; with engine: threads or "
@@ -80,6 +79,8 @@ struct DiskReadOptions {
 
 class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
  public:
+  static constexpr bool kIsPutIn = true;
+
   explicit DiskRead(DiskReadOptions options)
       : options_(options),
         reader_({options.buffer.count, options.whole.count, options.noatime, options.advise}) {}

@@ -55,11 +55,10 @@ struct ResampleOptions {
     s.field("quality", quality,
             "quality of libsoxr's filter; higher: sharper; high is what librosa uses (soxr_hq). A "
             "lower one is not always faster");
-    s.field(
-        "length", length,
-        "number of samples that n samples become; round: n rate / old rate, rounded to the "
-        "nearest; ceil: rounded up (torchaudio); librosa: rounded up as in librosa.resample, which "
-        "now and then gives one more than ceil. Where libsoxr gives one less, a 0 is appended");
+    s.field("length", length,
+            "number of samples that n samples become; round: n rate / old rate, to the nearest; "
+            "ceil: rounded up (torchaudio); librosa: as librosa.resample, now and then one more "
+            "than ceil. A 0 fills up what libsoxr lacks");
   }
 };
 

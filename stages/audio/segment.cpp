@@ -81,9 +81,9 @@ struct SegmentOptions {
     s.group("short", short_windows,
             "windows within every one of long, which become rows; only together with long");
     s.field("tail", tail,
-            "how to treat the samples after the last whole window (with long, the last whole long "
-            "window); drop: they give no row, and a recording shorter than a window is skipped; "
-            "pad: silence is added to make one more window");
+            "how to treat samples after the last whole window (of long, with long); drop: they "
+            "give no row, and a recording shorter than a window is skipped; pad: silence is added "
+            "to make one more window");
     s.field("min_length", min_length,
             "length below which a recording is skipped; with tail: pad also the length below which "
             "the rest after the last whole window is dropped; not set: no limit");

@@ -14,10 +14,8 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/memory.h"
-#include "stages/audio/reading/file_reader.h"
 #include "stages/containers/archive.h"
 #include "stages/containers/file_channel.h"
-#include "stages/files/content_hash.h"
 #include "stages/files/temporary_file.h"
 
 namespace melflow {
@@ -41,6 +39,13 @@ ContainedItem item_at(const std::string& path) {
   const auto it = all.containers.find(std::string_view(path).substr(0, slash));
   if (it == all.containers.end()) return {};
   return {it->second.lock(), path.substr(std::min(slash + 1, path.size()))};
+}
+
+FileStamp stamp_of_file(const std::string& path, int* error = nullptr) {
+  struct stat st {};
+  const int failed = stat(path.c_str(), &st) != 0 ? errno : 0;
+  if (error != nullptr) *error = failed;
+  return failed != 0 ? FileStamp() : stamp_of(st);
 }
 
 }  // namespace
@@ -94,6 +99,15 @@ ContainedItem ContainedItems::operator()(const std::string& path) const {
   return out;
 }
 
+FileStamp stamp_of(const std::string& path, int* error) {
+  if (const ContainedItem item = contained_item(path); item.container) {
+    const FileStamp stamp = item.container->stamp(item.name);
+    if (error != nullptr) *error = stamp.size >= 0 ? 0 : item.container->is_known() ? ENOENT : EIO;
+    return stamp;
+  }
+  return stamp_of_file(path, error);
+}
+
 FileRef located(std::string path, FileStamp* stamp) {
   const ContainedItem item = contained_item(path);
   return located(std::move(path), item, stamp);
@@ -105,7 +119,7 @@ FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp) {
   out.channel = item.channel;
   FileStamp now;
   if (item.container == nullptr) {
-    now = stamp_of(out.path);
+    now = stamp_of_file(out.path);
     out.size = static_cast<std::uint64_t>(std::max<std::int64_t>(now.size, 0));
   } else {
     now = item.container->locate(item.name, out);
@@ -130,19 +144,6 @@ Result<std::shared_ptr<RawBytes>> as_raw_bytes(std::shared_ptr<const FileRef> fi
   }
   out->file = std::move(file);
   return out;
-}
-
-std::uint64_t recording_hash(const std::string& path, int* error) {
-  const ContainedItem item = contained_item(path);
-  if (item.container == nullptr) return content_hash_of(path, error);
-  static const FileReader reader({.buffer = 1 << 20, .whole = 4 << 20});
-  BufferPool pool(0);
-  auto read = reader.read(std::make_shared<const FileRef>(located(path)), pool);
-  if (error != nullptr) *error = read ? 0 : EIO;
-  if (!read) return 0;
-  const RawBytes& raw = **read;
-  return raw.fd ? content_hash(raw.fd.get(), raw.begin, raw.size)
-                : content_hash({raw.data.data(), static_cast<std::size_t>(raw.size)});
 }
 
 }  // namespace melflow

@@ -54,13 +54,16 @@ class ContainedItems {
   std::uint64_t number_;  // of this object
 };
 
-/// How paths of Python's items begin. Such a container is known from the time when it is added.
-inline constexpr std::string_view kPythonScheme = "python:";
-/// Makes a container known by its path, "python:NAME", until it is destroyed.
+/// Makes a container known by its path, kPythonScheme and a name, until it is destroyed.
 void add_container(const std::string& path, const std::shared_ptr<const Container>& container);
 
+/// Returns the present stamp of a file, or of a recording of a container; -1 in both members where
+/// there is none. Follows symbolic links. `error` gets the errno where the system cannot tell, else
+/// 0.
+FileStamp stamp_of(const std::string& path, int* error = nullptr);
+
 /// A file, or a recording of a container, to be read: its size and place as they are now. `stamp`
-/// gets its stamp, unless null.
+/// gets its stamp, unless null. `item`: as contained_item() finds it.
 FileRef located(std::string path, FileStamp* stamp = nullptr);
 FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp = nullptr);
 
@@ -69,8 +72,5 @@ FileRef located(std::string path, const ContainedItem& item, FileStamp* stamp = 
 Result<std::shared_ptr<RawBytes>> as_raw_bytes(std::shared_ptr<const FileRef> file,
                                                std::span<const std::byte> bytes, BufferPool& pool,
                                                std::uint64_t whole);
-
-/// The hash of a recording's bytes, of a file or in a container; as content_hash_of().
-std::uint64_t recording_hash(const std::string& path, int* error = nullptr);
 
 }  // namespace melflow

@@ -23,12 +23,12 @@
 #include "pipeline/base/memory.h"
 #include "pipeline/base/secrets.h"
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "stages/containers/container.h"
 #include "stages/containers/libcurl.h"
 #include "stages/containers/web_address.h"
 #include "stages/files/temporary_file.h"
 #include "stages/files/whole_io.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {
@@ -71,8 +71,7 @@ struct Answer {
       refusal = fmt::format("the server gives a part ({}) of what was asked for as a whole",
                             excerpt(range));
     else if (length > 0 && size > limits.largest.count)
-      refusal = fmt::format("has {} bytes, and web.largest is {}; raise it", size,
-                            to_text(limits.largest));
+      refusal = fmt::format("has {} bytes, and web.largest is {}; raise it", size, limits.largest);
     else if (length > 0 && size > in_memory)
       spill(size);
     else
@@ -106,8 +105,7 @@ struct Answer {
     if (status == 0) begin();
     if (!is_recording()) return (ignored += bytes.size()) <= kMostIgnored;
     if (refusal.empty() && bytes.size() > limits.largest.count - out->size)
-      refusal =
-          fmt::format("has more bytes than web.largest, {}; raise it", to_text(limits.largest));
+      refusal = fmt::format("has more bytes than web.largest, {}; raise it", limits.largest);
     if (!refusal.empty() || error != 0) return false;
     if (out->data && bytes.size() > out->data.size() - out->size) spill(bytes.size());
     if (out->fd && out->size > looked) check_room(0);

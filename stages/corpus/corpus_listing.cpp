@@ -20,6 +20,7 @@
 #include "pipeline/base/secrets.h"
 #include "pipeline/base/text.h"
 #include "stages/containers/archive.h"
+#include "stages/containers/container.h"
 #include "stages/containers/file_channel.h"
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/double_paths.h"
@@ -31,6 +32,7 @@
 #include "stages/corpus/manifest_remarks.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/path_parts.h"
+#include "stages/corpus/python_corpus.h"
 #include "stages/corpus/split_draw.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_columns.h"
@@ -38,7 +40,6 @@
 #include "stages/corpus/text_lines.h"
 #include "stages/corpus/whole_files.h"
 #include "stages/path_advice.h"
-#include "stages/python/python_corpus.h"
 
 namespace melflow {
 namespace {
@@ -77,8 +78,12 @@ class Listing {
     facts_.open_joined();
     if (!options_.manifest.empty() || !options_.call.empty())
       read_manifest();
+    else if (names_archives(options_.root))
+      scan_archives();
     else
-      names_archives(options_.root) ? scan_archives() : scan();
+      scan();
+    manifest_.set_all_files(options_.manifest.empty() && options_.call.empty() &&
+                            !names_archives(options_.root));
     if (is_cut_)
       tell(fmt::format(
           "{}: only the first {} taken (limit); there are more", corpus_text(),
@@ -116,7 +121,7 @@ class Listing {
   [[nodiscard]] std::string corpus_text() const {
     if (options_.is_store) return without_secrets(options_.arguments.map.find("root")->text());
     if (!options_.lists_of_call.empty()) return options_.lists_of_call.text();
-    if (!options_.call.empty()) return options_.call;
+    if (!options_.call.empty()) return shown_call(options_.call);
     return options_.manifest.empty() ? options_.root : options_.manifest.text();
   }
   // " (there are 10 .txt)" of the files that `include` does not match, or "".
@@ -301,7 +306,7 @@ class Listing {
     if (options_.call.empty()) tell(doubled_root(all, manifest_));
     if (!options_.manifest.rest.empty()) take_rest();
     tell(paths_not_utf8(all, manifest_));
-    tell(lines_of_one_path(are_several_ || rows_in_.empty() ? all : rows_in_, manifest_,
+    tell(lines_of_one_path(are_several_ || rows_in_.empty() ? all : rows_in_, entry(), manifest_,
                            lines_.find()));
   }
 
@@ -438,7 +443,7 @@ class Listing {
       }
     }
     rows_in_ = table.place(TableReader::kRow).path;
-    tell(bad.remark(rows_in_, manifest_.size() - first));
+    tell(bad.remark(rows_in_, entry(), manifest_.size() - first));
     if (const std::string empty = columns ? columns->remark() : "";
         !empty.empty() && unused_.insert(empty.substr(list_.size())).second)
       tell(empty);
@@ -492,8 +497,12 @@ class Listing {
                ? column_for(table, list_, "split", "splits: manifest")
                : column;
   }
+  // What messages call an entry of the list.
+  [[nodiscard]] const char* entry() const { return context_.given == nullptr ? "line" : "item"; }
   // The number of a line where that tells which line it is.
-  [[nodiscard]] int line_of(int number) const { return are_several_ ? 0 : number; }
+  [[nodiscard]] int line_of(int number) const {
+    return are_several_ || context_.given != nullptr ? 0 : number;
+  }
 
   void read_lines() {
     TextLines lines(list_);

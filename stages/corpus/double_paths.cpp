@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/containers/container.h"
 #include "stages/path_advice.h"
 
 namespace melflow {

@@ -55,11 +55,8 @@ void FileFacts::take(std::string_view path, std::string_view cell, bool is_folde
   if (!label.empty()) manifest_.set_label(file, renamed(label));
   if (options_.splits == Splits::top_dir && !first_folder(path).empty())
     set_split(file, first_folder(path), "splits: top_dir");
-  const std::string of_group = is_folder ? "" : beside(options_.group_rule(), path, file);
-  is_folder ? groups_.add_other() : groups_.add(path, of_group.empty() ? cell : of_group);
   note_folder_of_split("labels", label, path, file);
-  if (options_.group_rule() == options_.split_group && !is_folder)
-    note_folder_of_split("split_group", groups_.name_of(path, cell), path, file);
+  if (groups_.are_wanted()) take_group(path, cell, is_folder);
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     if (is_folder || NameRule::is_column(columns_[c].rule.text())) continue;
     const std::string of_column = beside(columns_[c].rule.text(), path, file);
@@ -68,6 +65,16 @@ void FileFacts::take(std::string_view path, std::string_view cell, bool is_folde
     manifest_.set_text(file, c, text);
     note_folder_of_split(columns_[c].name, text, path, file);
   }
+}
+
+void FileFacts::take_group(std::string_view path, std::string_view cell, bool is_folder) {
+  if (is_folder) return groups_.add_other();
+  const std::size_t file = manifest_.size() - 1;
+  const std::string& rule = options_.group_rule();
+  const std::string of_group = beside(rule, path, file);
+  groups_.add(path, of_group.empty() ? cell : of_group);
+  if (rule == options_.split_group)
+    note_folder_of_split("split_group", groups_.name_of(path, cell), path, file);
 }
 
 // What a file beside the recording says, where the rule is that. A wrong one fails the recording.
@@ -87,6 +94,7 @@ bool FileFacts::is_wrong(const NameRule& rule, std::size_t file) const {
 }
 
 void FileFacts::set_constants(std::size_t file) {
+  if (constants_.list.empty() && split_.empty()) return;
   if (const std::string label = constants_.value("label"); !label.empty())
     manifest_.set_label(file, label);
   const std::string split = split_.empty() ? constants_.value("split") : split_;

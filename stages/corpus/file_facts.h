@@ -61,6 +61,7 @@ class FileFacts {
   void tell(const std::string& remark) const {
     if (!remark.empty()) warn_(remark);
   }
+  void take_group(std::string_view path, std::string_view cell, bool is_folder);
   std::string beside(const std::string& rule, std::string_view path, std::size_t file);
   [[nodiscard]] bool is_wrong(const NameRule& rule, std::size_t file) const;
   void note_folder_of_split(std::string_view option, std::string_view name, std::string_view path,

@@ -26,11 +26,11 @@
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/corpus/kaldi_folder.h"
 #include "stages/corpus/manifest_remarks.h"
+#include "stages/corpus/python_corpus.h"
 #include "stages/corpus/united_manifest.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/items.h"
-#include "stages/python/python_corpus.h"
 #include "stages/run_task.h"
 
 namespace melflow {
@@ -230,7 +230,9 @@ class FileList final : public Source<FileRef>,
     FileStamp now;
     std::string path = manifest_.path(i);
     const auto& given = corpora_[manifest_.source_of(i)].given;
-    const ContainedItem item = given ? item_of(given, manifest_.relative(i)) : contained_(path);
+    const ContainedItem item = given                       ? item_of(given, manifest_.relative(i))
+                               : manifest_.are_all_files() ? ContainedItem{}
+                                                           : contained_(path);
     auto file = std::make_shared<FileRef>(located(std::move(path), item, &now));
     const std::size_t records = manifest_.entries_of_recording(i);
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);

@@ -1,113 +1,110 @@
 #include "stages/corpus/file_list_options.h"
-#include "stages/corpus/text_lines.h"
 
 #include <algorithm>
-#include <cctype>
-#include <filesystem>
-#include <iterator>
 #include <set>
-#include <system_error>
+#include <utility>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "pipeline/base/input_file.h"
-#include "pipeline/base/sentences.h"
+#include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "stages/corpus/archive_names.h"
-#include "stages/corpus/folder_scan.h"
 #include "stages/corpus/kaldi_folder.h"
 #include "stages/corpus/lhotse_manifest.h"
-#include "stages/corpus/name_rule.h"
-#include "stages/corpus/split_name.h"
+#include "stages/corpus/python_corpus.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/other_names.h"
-#include "stages/path_advice.h"
-#include "stages/python/python_corpus.h"
 
 namespace melflow {
+namespace {
+
+constexpr const char* kScanned = "a folder that is searched (a manifest is taken as it stands)";
+
+}  // namespace
 
 void FileListOptions::describe(Schema& s) {
   s.other_names(other_names::of_file_list());
   s.other_values(other_names::values_of_file_list());
-  s.field(
-      "root", root,
-      "folder that is searched for files, with all folders below it, or an archive (.tar, .zip), "
-      "whose members are its files, or several: train-{000..128}.tar, *.tar; or a URL "
-      "(s3://bucket/clips), which takes the Python package; or where the relative "
-      "paths of a manifest start; a relative root starts in the current directory; the output "
-      "stores paths relative to root; not set, with a manifest only: its paths start in the "
-      "current directory");
   const auto is_scanned = [this] {
     return (manifest.empty() || !manifest.rest.empty()) && (call.empty() || is_store);
   };
-  const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
-  s.field("include", include,
-          "patterns of files to take, compared with the path below root; * stands for any part of "
-          "a name, ? for one character, ** for any number of folders, at the end for all files "
-          "below (speech/**), and any other character, as [ or \\, for itself; a pattern without "
-          "'/' is compared with the name in any folder. Case "
-          "does not matter. Names that begin with '.' are hidden, and are taken only by patterns "
-          "with such a name (.cache/**)")
-      .used_with(scanned, is_scanned);
+  const auto has_cells = [this] {
+    const auto has = [this](const std::string& path) {
+      return has_separators(path) || (table.is_given() && !path.empty() && !is_table(path));
+    };
+    return has(label_file) ||
+           std::any_of(manifest.list.begin(), manifest.list.end(),
+                       [&](const CorpusLists::List& one) { return has(one.path); });
+  };
+  PlaceOptions::describe(s, is_scanned);
+  ListOptions::describe(
+      s, [this] { return is_url(root); }, has_cells);
+  PlaceOptions::describe_search(s, is_scanned);
+  LabelOptions::describe(s);
+  SplitOptions::describe(s, [this] { return fields()->has_splits; });
+}
+
+void PlaceOptions::describe(Schema& s, const std::function<bool()>& is_scanned) {
+  s.field("root", root,
+          "folder that is searched, with all folders below it; or archives (.tar, .zip; "
+          "train-{000..128}.tar, *.tar); or a URL (s3://bucket/clips), which takes the Python "
+          "package; or where relative paths of a manifest start, by default the current folder");
+  s.field(
+       "include", include,
+       "patterns of files to take, compared with the path below root, or without '/' with the name "
+       "in any folder: * any part of a name, ? one character, ** any folders. Case does not matter")
+      .used_with(kScanned, is_scanned);
   s.field("exclude", exclude,
           "patterns of files and folders to exclude, written as those of include; a folder is "
           "excluded with all that is in it");
-  s.field("manifest", manifest,
-          "path of a list of files, used in place of a search: a text file with one path per line, "
-          "or a table (.csv, .tsv, .jsonl) with a column path, a data folder of Kaldi, or a "
-          "manifest of NeMo or Lhotse, each also packed by gzip (docs/corpora.md); its order is "
-          "kept. A pattern such as '**/*.trans.txt' takes all lists that match, one after another; "
-          "a map has a list for each split, {train: train.tsv, test: test.tsv}; rest in place of "
-          "a path stands for the files of root that no list names, {test: test.txt, train: rest}");
-  s.field("commands", commands,
-          "what happens to a command in wav.scp (sox a.wav -t wav - |) that stands for no file; "
-          "refuse: its recording fails; allow: it is run by a shell when the recording is read, by "
-          "the Python package. Only for data folders that you trust")
-      .used_with("a manifest", [this] { return !manifest.empty() || !call.empty(); });
-  s.field(
-      "call", call,
-      "function of Python, MODULE:NAME or FILE.py:NAME, that gives the recordings in place of "
-      "files: an iterable of dicts with `audio` (bytes, an array with `sample_rate`, a path, or "
-      "a function that gives one of these), `path` (the name, in place of numbers), `version` "
-      "(another one: changed) and any other columns, as a manifest has");
-  s.field("arguments", arguments, "arguments of the function, by their names")
-      .used_with("call", [this] { return !call.empty(); });
-  s.group("web", web, "limits of what is read from http, https and, in part, other URLs")
-      .tuning()
-      .used_with("call or a root that is a URL", [this] { return !call.empty() || is_url(root); });
-  table.describe(s, [this] {
-    const auto has_cells = [this](const std::string& path) {
-      return has_separators(path) || (table.is_given() && !path.empty() && !is_table(path));
-    };
-    return has_cells(label_file) ||
-           std::any_of(manifest.list.begin(), manifest.list.end(),
-                       [&](const CorpusLists::List& one) { return has_cells(one.path); });
-  });
-  s.group(
-      "utterances", utterances,
-      "makes each line of the manifest an utterance: a part of a recording, by the columns start "
-      "and end (or, without end, duration), with its own label, rows and entry in the report; an "
-      "empty cell is the beginning or the end of the recording. A recording is read and decoded "
-      "once for all its utterances, which follow in the order of their starts; {}: in seconds");
+}
+
+void PlaceOptions::describe_search(Schema& s, const std::function<bool()>& is_scanned) {
   s.field("follow_links", follow_links, "also searches folders that are symbolic links")
-      .used_with(scanned, is_scanned);
+      .used_with(kScanned, is_scanned);
   s.field("closed_folders", closed_folders,
           "how to treat folders that cannot be listed (permissions, a failing disk); error: the "
           "run does not begin; failed: each counts as one failed file. Folders that exclude leaves "
           "out are not affected")
-      .used_with(scanned, is_scanned);
+      .used_with(kScanned, is_scanned);
   s.field("limit", limit,
-          "takes only the first files of the listing, this many: of a folder in the order of their "
-          "paths, of a manifest its first lines; the same ones in every run. A warning says when "
-          "others are excluded; not set: all files")
+          "takes only the first files of the listing, this many, the same in every run: in the "
+          "order of their paths, or of the manifest's lines. A warning says when others are left "
+          "out; not set: all files")
       .at_least(1);
+}
 
+void ListOptions::describe(Schema& s, const std::function<bool()>& has_url,
+                           const std::function<bool()>& has_cells) {
+  s.field("manifest", manifest,
+          "list of files in place of a search, in its order: paths, a table (.csv, .tsv, .jsonl), "
+          "a data folder of Kaldi, or a manifest of NeMo or Lhotse; a pattern of lists; or {SPLIT: "
+          "LIST} (docs/corpora.md)");
+  s.field("commands", commands,
+          "what happens to a command in wav.scp (sox a.wav -t wav - |) that stands for no file; "
+          "refuse: its recording fails; allow: a shell runs it when the recording is read. Only "
+          "for data folders that you trust")
+      .used_with("a manifest", [this] { return !manifest.empty() || !call.empty(); });
+  s.field("call", call,
+          "function of Python, MODULE:NAME or FILE.py:NAME, that gives the recordings: dicts with "
+          "`audio` (bytes, an array with `sample_rate`, a path, or a function that gives one), "
+          "`path` (the name), `version`, and other columns");
+  s.field("arguments", arguments, "arguments of the function, by their names")
+      .used_with("call", [this] { return !call.empty(); });
+  s.group("web", web, "limits of what is read from http, https and, in part, other URLs")
+      .tuning()
+      .used_with("call or a root that is a URL",
+                 [this, has_url] { return !call.empty() || has_url(); });
+  table.describe(s, has_cells);
+  s.group("utterances", utterances,
+          "makes each line of the manifest an utterance: the part of a recording between its "
+          "columns start and end (or duration), with its own label and rows. A recording is read "
+          "once for all; {}: in seconds");
+}
+
+void LabelOptions::describe(Schema& s) {
   s.field("labels", labels,
-          "where labels come from; none: files have no labels; parent_dir: the name of the folder "
-          "that the file is in; top_dir: the name of the first folder below root (with splits: "
-          "top_dir, below the folder of the split); manifest: the column label of the manifest; "
-          "file: that of label_file; or the name of an entry of columns; or a regular expression "
-          "(of RE2) whose ( ) finds the label in the path; or .cls, .json:KEY, as in columns");
+          "where labels come from; none; parent_dir: the file's folder; top_dir: the first below "
+          "root (or the split's); manifest, file: the column label of that table; an entry of "
+          "columns; a regular expression whose ( ) finds it; .cls or .json:KEY");
   s.field("label_file", label_file,
           "table (.csv, .tsv, .jsonl) with a column path, for labels (labels: file), numbers "
           "(targets) and texts (columns)");
@@ -118,43 +115,29 @@ void FileListOptions::describe(Schema& s) {
       "targets", targets,
       "names of columns whose numbers are stored for every file; columns of label_file, or of the "
       "manifest where there is no label_file");
-  s.field(
-      "columns", columns,
-      "texts that are stored for every file, such as speaker or transcript: names of columns of "
-      "label_file, or of the manifest where there is no label_file, [speaker, transcript]; or "
-      "a source for each name, {speaker: speaker_id, chapter: parent_dir, room: "
-      "'room([0-9]+)'}: a column, the name of the folder that the file is in (parent_dir), that "
-      "of its first folder below root (top_dir), a regular expression whose ( ) finds the "
-      "text in the path, or a file for the recording: its ending, beside it (.txt), or a path "
-      "below root ('txt/{parent_dir}/{name}.txt'), also with the name of a value in it "
-      "(.json:speaker)");
+  s.field("columns", columns,
+          "texts that are stored for every file, such as speaker: columns of label_file or the "
+          "manifest, [speaker, transcript], or {NAME: SOURCE}: a column, parent_dir, top_dir, a "
+          "regular expression with ( ), or a file beside the recording (.txt) (docs/corpora.md)");
   s.field("constants", constants,
           "what all files of this node have: a label, a split or texts of columns, {label: speech, "
           "split: train, corpus: TIMIT}; {source} stands for the name of the node, where there are "
           "several");
+  s.field("join", join,
+          "second tables about speakers or classes, {table: FILE, on: speaker, columns: {gender: "
+          "Gender}} or a list: on: the entry of columns (or label) looked up in the column key, by "
+          "default the first; columns, label, split: what is taken (docs/corpora.md)");
+}
 
-  s.field(
-      "join", join,
-      "second tables, about speakers or classes: {table: vox1_meta.csv, delimiter: \"\\t\", on: "
-      "speaker, key: VoxCeleb1 ID, columns: {gender: Gender}, split: Set}, or a list of such. "
-      "table: its path; on: the entry of columns whose texts are looked up, or label; key: the "
-      "column with these texts, by default the first; columns, label, split: what is taken "
-      "from the row; delimiter, header and comment as of manifest. Where the table lacks a "
-      "text, nothing is taken, and a warning counts these");
-
-  s.field(
-      "splits", splits,
-      "how files are put into splits (training, validation, test); top_dir: by the first folder "
-      "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
-      "split_ratios; auto: by the manifest's column split where there is one, or the split that "
-      "each of several lists is for, else no splits");
+void SplitOptions::describe(Schema& s, const std::function<bool()>& has_splits) {
+  s.field("splits", splits,
+          "how files are put into splits; top_dir: by the first folder below root; manifest: by "
+          "its column split; ratio: at random, by split_ratios; auto: by that column or the list "
+          "of each split, where there are such, else no splits");
   s.field("split_names", split_names,
           "names of the allowed splits, in the order of the output; a file in any other split is "
-          "an error, and the run does not begin; not set: any name; those for training (train, "
-          "training, tr, trn) come first, then validation (val, valid, validation, dev) and test "
-          "(test, testing, tst, eval), then others. The first word of a name decides "
-          "(train-clean-100: training), except that a training name with a later word of "
-          "validation or test is for that (train_dev: validation)");
+          "an error before the run begins; not set: any name, those for training first, then "
+          "validation and test, then others (docs/pipelines.md)");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
   s.field(
        "split_ratios", split_ratios,
@@ -164,32 +147,26 @@ void FileListOptions::describe(Schema& s) {
           "seed of the random assignment by splits: ratio; another seed gives another assignment")
       .at_least(0)
       .used_with("splits: ratio", by_ratio);
-  s.field(
-       "split_stratify", split_stratify,
-       "how splits: ratio assigns files; true: meets the fractions as exactly as whole files "
-       "allow, overall and within every label; false: assigns each file by its path alone, so that "
-       "no file moves to another split when files are added (in an update, split_update decides)")
+  s.field("split_stratify", split_stratify,
+          "how splits: ratio assigns files; true: meets the fractions as exactly as whole files "
+          "allow, overall and within every label; false: by the path of each alone, so that none "
+          "moves when files are added")
       .used_with("splits: ratio", by_ratio);
-  const auto has_splits = [this] { return fields()->has_splits; };
-  s.field(
-       "split_group", split_group,
-       "how files are grouped, such as by speaker, to keep each group in one split: the name of "
-       "an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
-       "expression whose ( ) finds the group's name in the path. Only splits: ratio keeps groups "
-       "together; with other splits a warning counts the groups that are in more than one")
+  s.field("split_group", split_group,
+          "groups of files, such as speakers, that splits: ratio keeps in one split (else a "
+          "warning counts those in several): an entry of columns, parent_dir, top_dir, a column of "
+          "the manifest, or a regular expression whose ( ) finds it")
       .used_with("splits", has_splits);
-  s.field(
-       "split_unmatched", split_unmatched,
-       "how splits: ratio treats files for which split_group finds no group (the expression does "
-       "not match, the cell is empty, there is no folder); error: the run does not begin; "
-       "own_group: each is a group of its own; one_group: they form one group; no_split: they are "
-       "in no split")
+  s.field("split_unmatched", split_unmatched,
+          "how splits: ratio treats files for which split_group finds no group; error: the run "
+          "does not begin; own_group: each is a group; one_group: they form one; no_split: they "
+          "are in no split")
       .used_with("splits: ratio and split_group",
                  [this] { return splits == Splits::ratio && !split_group.empty(); });
   s.field("split_update", split_update,
-          "what an update does with splits: ratio; keep: files of the earlier output stay in their "
-          "split, and new files of their groups join them; redraw: all files are assigned as in a "
-          "new run, and a warning counts those that move")
+          "what an update does with splits: ratio; keep: files stay in their split, and new files "
+          "of their groups join them; redraw: all are assigned as in a new run, and a warning "
+          "counts those that move")
       .used_with("splits: ratio", by_ratio);
 }
 
@@ -215,11 +192,9 @@ void UtteranceOptions::describe(Schema& s) {
       "unit", unit,
       "what start, end and duration count: seconds, or samples of the recording at its own rate");
   s.field("rule", rule,
-          "how seconds become samples; nearest: start and end are rounded to the nearest sample; "
-          "lhotse: the start is, and the duration; kaldi: start and end are cut off to whole "
-          "samples, and as by extract-segments, utterances of 0.1 s or less are skipped, and fail "
-          "where their recording has several channels and none is chosen, or ends 0.5 s or more "
-          "before them; not set: the rule of the library whose lists these are, else nearest")
+          "how seconds become samples; nearest: start and end are rounded; lhotse: start and "
+          "duration are rounded; kaldi: cut off, as by extract-segments, which skips 0.1 s or "
+          "less; not set: the rule of the lists' library, else nearest")
       .was("nearest");
 }
 
@@ -270,7 +245,7 @@ bool FileListOptions::is_table_list(const std::string& path) const {
   return is_table(path) || (table.is_given() && label_file.empty());
 }
 
-std::vector<std::string> FileListOptions::text_names() const {
+std::vector<std::string> LabelOptions::text_names() const {
   std::vector<std::string> out = columns.names();
   for (std::string& name : constants.columns()) out.push_back(std::move(name));
   for (const TableJoin& j : join)
@@ -282,331 +257,6 @@ const std::string& FileListOptions::group_rule() const {
   for (const TextColumns::Column& column : columns.list)
     if (column.name == split_group) return column.rule;
   return split_group;
-}
-
-namespace {
-
-// Returns why a rule names nothing without a table: "'speaker' is not parent_dir, ...".
-std::string no_column(const std::string& rule, const std::string& table,
-                      const std::string& other = "") {
-  if (rule.find_first_of("[]\\*+?^$|{}") != rule.npos)
-    return fmt::format("'{0}' has no ( ) to mark the name; write '({0})'", excerpt(rule));
-  return fmt::format(
-      "'{}' is not {}parent_dir, top_dir or a regular expression with ( ); to read it from a "
-      "column of that name, set {} (.csv, .tsv or .jsonl)",
-      excerpt(rule), other, table);
-}
-
-// Whether a list of the manifest may be a table. One that is not there may be a folder of Kaldi's,
-// and one whose name shows that it is no list has an error already, and needs no second one.
-bool may_be_table(const FileListOptions& o) {
-  if (!o.call.empty()) return true;
-  return std::any_of(o.manifest.list.begin(), o.manifest.list.end(), [&](const auto& one) {
-    return o.is_table_list(one.path) || !why_no_list(one.path).empty() ||
-           (std::filesystem::path(one.path).extension().empty() && !is_list_there(one.path));
-  });
-}
-
-void check_utterances(const FileListOptions& o, PlanCheck& check) {
-  if (!o.utterances) return;
-  if (!o.utterances->rule && !FileListOptions::rule_of(o.manifest))
-    check.error("utterances",
-                "the lists are of several kinds, by whose rules times become other samples; write "
-                "rule: nearest, lhotse or kaldi for all of them");
-  if (!may_be_table(o))
-    check.error(
-        "utterances",
-        fmt::format("needs a manifest with the columns path, start and end (.csv, .tsv, "
-                    ".jsonl) or Kaldi's segments{}; set manifest: FILE, or remove utterances",
-                    o.manifest.empty() ? ", and there is none" : ""));
-}
-
-void check_labels(const FileListOptions& o, PlanCheck& check) {
-  const std::string& rule = o.labels.rule;
-  if (o.labels == Labels::rule)
-    if (const std::string problem = NameRule::problem(rule); !problem.empty())
-      check.error("labels", problem);
-  if (o.labels != Labels::column) return;
-  const std::vector<std::string> columns = o.columns.names();
-  if (std::find(columns.begin(), columns.end(), rule) != columns.end()) return;
-  std::vector<std::string> names = columns;
-  for (const auto& [name, value] : EnumNames<Labels>::values) names.emplace_back(name);
-  const std::string near = did_you_mean(rule, names);
-  check.error(
-      "labels",
-      !near.empty() ? fmt::format("'{}' is not known{}", excerpt(rule), near)
-      : rule == "folder" || rule == "dir" || rule == "true"
-          ? fmt::format("'{}' is not known{} It is the folder that a file is in", excerpt(rule),
-                        did_you_mean(NameRule::kParentDir))
-      : o.manifest.empty() && o.label_file.empty()
-          ? fmt::format(
-                "'{0}' is not known; write parent_dir (the folder that a file is in), top_dir (the "
-                "first folder below root), the name of an entry of columns, or a regular "
-                "expression "
-                "whose ( ) finds the label in the path; for a column {0} of a table, give it by "
-                "manifest or label_file",
-                excerpt(rule))
-          : fmt::format("'{0}' is not an entry of columns; for labels in the column {0} of the "
-                        "{1}, write labels: {2} and columns_are: {{label: {0}}}",
-                        excerpt(rule), o.label_file.empty() ? "manifest" : "label_file",
-                        o.label_file.empty() ? "manifest" : "file"));
-}
-
-// Returns the problem with top_dir where splits are folders: all files of a split have the same.
-std::string split_folder_problem(const FileListOptions& o, const std::string& rule) {
-  if (o.splits != Splits::top_dir || rule != NameRule::kTopDir) return {};
-  return "top_dir is the folder of the split here (splits: top_dir), such as train of "
-         "train/ann/1.wav; for the folder below it, ann, write '^[^/]+/([^/]+)/'";
-}
-
-void check_split_group(const FileListOptions& o, PlanCheck& check) {
-  const std::string& rule = o.group_rule();
-  std::string problem = NameRule::problem(rule);
-  if (NameRule::is_column(rule) && !may_be_table(o))
-    problem = no_column(rule, "manifest", "an entry of columns, ");
-  else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic &&
-           !o.fields()->has_splits)
-    problem = "groups files for splits, but there are no splits; add splits: ratio";
-  else if (problem.empty() && rule == o.split_group)
-    problem = split_folder_problem(o, rule);
-  if (!problem.empty()) check.error("split_group", problem);
-}
-
-void check_columns(const FileListOptions& o, PlanCheck& check) {
-  for (const auto& [name, rule] : o.columns.list) {
-    if (const std::string problem = column_name_problem(name); !problem.empty())
-      check.error("columns", problem);
-    if (const std::string problem = NameRule::problem(rule); !problem.empty())
-      check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
-    if (const std::string problem = split_folder_problem(o, rule); !problem.empty())
-      check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
-    if (NameRule::is_column(rule) && o.label_file.empty() && !may_be_table(o))
-      check.error("columns", no_column(rule, "label_file or manifest"));
-  }
-  std::vector<std::string> names = o.text_names();
-  std::sort(names.begin(), names.end());
-  if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    check.error("columns", fmt::format("'{}' is listed twice", excerpt(*twice)));
-}
-
-// Reports names of columns_are that nothing reads.
-void check_columns_are(const FileListOptions& o, PlanCheck& check) {
-  std::vector<std::string> read(std::begin(ColumnsAre::kRoles), std::end(ColumnsAre::kRoles));
-  read.insert(read.end(), o.targets.begin(), o.targets.end());
-  for (const auto& [name, rule] : o.columns.list) read.push_back(rule);
-  if (!o.split_group.empty()) read.push_back(o.split_group);
-  const ColumnsAre& are = o.table.columns_are;
-  for (const ColumnsAre::Column& column : are.list)
-    if (std::find(read.begin(), read.end(), column.name) == read.end())
-      check.error("columns_are",
-                  fmt::format("nothing reads a column '{}'{}; allowed: {}, and names that columns, "
-                              "targets or split_group read",
-                              excerpt(column.name), did_you_mean(column.name, read),
-                              fmt::join(ColumnsAre::kRoles, ", ")));
-  const auto warn_unused = [&](const char* name, const char* needed) {
-    if (are.has(name))
-      check.warning("columns_are", fmt::format("{}: has no effect without {}; add that, or remove "
-                                               "this",
-                                               name, needed));
-  };
-  if (!o.labels.is_in_table()) warn_unused("label", "labels: file or manifest");
-  if (!o.utterances)
-    for (const char* name : {"start", "end", "duration"}) warn_unused(name, "utterances");
-  if (are.has("end") && are.has("duration"))
-    check.error("columns_are", "end and duration are both given; remove one");
-  if (are.has("channel") && are.has("channel_from_0"))
-    check.error("columns_are", "channel and channel_from_0 are both given; remove one");
-  if (!are.list.empty() && o.label_file.empty() && !may_be_table(o))
-    check.error("columns_are",
-                "these are columns of a table, and there is none; set manifest or label_file");
-}
-
-void check_constants(const FileListOptions& o, PlanCheck& check) {
-  const std::string label = o.constants.value("label"), split = o.constants.value("split");
-  if (!label.empty() && !(o.labels == Labels::none))
-    check.error("constants", "label: the files have labels already (labels); remove one");
-  if (!split.empty() && (o.splits != Splits::automatic || o.manifest.has_splits()))
-    check.error("constants", fmt::format("split: the files have splits already ({}); remove one",
-                                         o.manifest.has_splits() ? "manifest" : "splits"));
-  std::vector<std::string> splits{split};
-  for (const CorpusLists::List& one : o.manifest.list) splits.push_back(one.split);
-  splits.push_back(o.manifest.rest);
-  for (std::size_t i = 0; i < splits.size(); ++i)
-    if (const std::string problem = split_name_problem(splits[i]);
-        !splits[i].empty() && !problem.empty())
-      check.error(i == 0 ? "constants" : "manifest", problem);
-  for (const std::string& name : o.constants.columns())
-    if (const std::string problem = column_name_problem(name); !problem.empty())
-      check.error("constants", problem);
-  if (o.manifest.has_splits() && o.splits != Splits::automatic && o.splits != Splits::manifest)
-    check.error("manifest",
-                "each list is for a split, which splits would set otherwise; remove splits");
-}
-
-void check_joins(const FileListOptions& o, PlanCheck& check) {
-  bool has_label = !(o.labels == Labels::none) || !o.constants.value("label").empty();
-  bool has_split = o.splits != Splits::automatic || o.manifest.has_splits() ||
-                   !o.constants.value("split").empty();
-  const auto error = [&](const TableJoin& j, const std::string& why) {
-    check.error("join", fmt::format("{}: {}", excerpt(j.table, 4096), why));
-  };
-  for (const TableJoin& j : o.join) {
-    const std::vector<std::string> names = o.columns.names();
-    if (j.renames_labels()) {
-      if (o.labels == Labels::none)
-        error(j,
-              "on: label looks up labels, and the files have none; set labels, or name an entry "
-              "of columns by on");
-      continue;
-    }
-    if (std::find(names.begin(), names.end(), j.on) == names.end())
-      error(j,
-            fmt::format("on: '{0}' is not an entry of columns{1}; say there where it comes from, "
-                        "as columns: {{{0}: top_dir}}",
-                        excerpt(j.on), did_you_mean(j.on, names)));
-    if (!j.label.empty() && std::exchange(has_label, true))
-      error(j, "label: the files have labels already; remove one, or write on: label");
-    if (!j.split.empty() && std::exchange(has_split, true))
-      error(j, "split: the files have splits already; remove one");
-    for (const std::string& name : j.columns.names())
-      if (const std::string problem = column_name_problem(name); !problem.empty())
-        error(j, problem);
-  }
-}
-
-void check_tables(const FileListOptions& o, PlanCheck& check) {
-  const std::string packed = why_packed(o.label_file);
-  for (const CorpusLists::List& one : o.manifest.list)
-    if (const std::string other = why_no_list(one.path);
-        !other.empty() && !o.is_table_list(one.path))
-      check.error("manifest", other);
-  const bool is_labelled = may_be_table(o);
-  if (o.labels == Labels::file && o.label_file.empty())
-    check.error("labels", "file needs a label_file");
-  if (!o.label_file.empty() && o.labels != Labels::file && o.targets.empty() &&
-      !o.columns.read_table())
-    check.error("label_file", "is read with labels: file, targets or columns only");
-  if (!o.label_file.empty() && !is_table(o.label_file) && !o.table.is_given())
-    check.error("label_file", !packed.empty() ? packed
-                                              : o.label_file +
-                                                    " is not a .csv, .tsv or .jsonl; "
-                                                    "save the table as one of these");
-  if (o.labels == Labels::manifest && o.manifest.empty() && o.call.empty())
-    check.error("labels",
-                "manifest needs a manifest: FILE; write labels: parent_dir for labels from names "
-                "of folders");
-  else if (o.labels == Labels::manifest && !is_labelled)
-    check.error("labels",
-                "a manifest with labels is a .csv, .tsv or .jsonl with the column label, "
-                "not " +
-                    o.manifest.text());
-  if (!o.targets.empty() && o.label_file.empty() && !is_labelled)
-    check.error(
-        "targets",
-        "these are columns of a table, and there is none; set label_file or manifest (.csv, "
-        ".tsv or .jsonl)");
-  if (!o.label_separator.empty() && !o.labels.is_in_table())
-    check.error("label_separator", "is for labels of a table (labels: file or manifest)");
-}
-
-// A warning only: a pipeline may be checked on a machine without the files. The run itself needs
-// them.
-void check_exists(const std::string& option, const std::string& path, PlanCheck& check) {
-  if (const std::string url = url_problem(path); !url.empty()) return check.error(option, url);
-  std::error_code error;
-  if (path.empty() || path.find("${") != path.npos) return;
-  if (option == "root" && names_archives(path)) {
-    try {
-      for (const std::string& name : archives_of(path))
-        if (const std::string archive = name.empty() ? path : archive_base(path) + '/' + name;
-            !std::filesystem::is_regular_file(archive, error))
-          return check.warning(option,
-                               fmt::format("{}: there is no such archive", excerpt(archive, 4096)));
-    } catch (const RunError& e) {
-      check.error(option, e.what());
-    }
-    return;
-  }
-  if (option == "root" && std::filesystem::is_regular_file(path, error))
-    return check.warning(option, root_is_file(excerpt(path, 4096)));
-  if (option == "manifest" && std::filesystem::is_directory(path, error) && !is_table(path))
-    return check.error(option, fmt::format("{}: this folder has no wav.scp, so it is no data "
-                                           "folder of Kaldi; to search it write root: {}",
-                                           excerpt(path, 4096), path));
-  if (std::filesystem::exists(path, error) || error) return;
-  std::string why = path_advice(path);
-  if (why.empty()) why = near_path(path);
-  if (why.empty() && std::filesystem::path(path).is_relative())
-    if (const auto current = std::filesystem::current_path(error); !error)
-      why = fmt::format("; a relative path starts in the current folder, {}",
-                        excerpt(current.string(), 4096));
-  check.warning(option, fmt::format("{}: there is no such {}{}", excerpt(path, 4096),
-                                    option == "root" ? "folder" : "file", why));
-}
-
-}  // namespace
-
-// Reports patterns such as "wav" and ".wav", which are names of files.
-void check_patterns(const FileListOptions& o, PlanCheck& check) {
-  for (const std::string& pattern : o.include) {
-    const std::string ending = pattern.substr(pattern.starts_with('.') ? 1 : 0);
-    constexpr std::size_t kLongest = 5;  // longest ending [bytes]
-    const bool is_ending = !ending.empty() && ending.size() <= kLongest &&
-                           std::all_of(ending.begin(), ending.end(),
-                                       [](unsigned char c) { return std::isalnum(c) != 0; });
-    if (is_ending)
-      check.warning("include", fmt::format("'{}' matches only files of exactly that name{}",
-                                           pattern, did_you_mean("*." + ending)));
-  }
-}
-
-void FileListOptions::check(PlanCheck& check) const {
-  check_exists("root", root, check);
-  for (const CorpusLists::List& one : manifest.list)
-    if (!is_list_pattern(one.path)) check_exists("manifest", one.path, check);
-  check_exists("label_file", label_file, check);
-  for (const TableJoin& j : join) check_exists("join", j.table, check);
-  for (const std::string& name : split_names)
-    if (const std::string problem = split_name_problem(name); !problem.empty())
-      check.error("split_names", problem);
-  if (splits == Splits::ratio)
-    for (const auto& [name, share] : split_ratios.list)
-      if (const std::string problem = split_name_problem(name); !problem.empty())
-        check.error("split_ratios", problem);
-  if (root.empty() && manifest.empty() && call.empty())
-    check.error(
-        "", "'root' is missing; write root: FOLDER, with the recordings in it, or manifest: FILE");
-  if (!call.empty() && (!root.empty() || !manifest.empty()))
-    check.error("call", fmt::format("the function gives the recordings; remove {}",
-                                    root.empty() ? "manifest" : "root"));
-  if (commands == Commands::allow && !manifest.rest.empty())
-    check.error("commands", "allow: cannot be together with rest in manifest; remove one");
-  if (!call.empty() && call.find(':') == call.npos)
-    check.error("call", fmt::format("'{}' names no function; write MODULE:NAME or FILE.py:NAME",
-                                    excerpt(call)));
-  if (!manifest.rest.empty() && root.empty())
-    check.error("manifest", fmt::format("{}: the rest are the other files of root, and there is no "
-                                        "root; set it",
-                                        excerpt(manifest.rest)));
-  if (!manifest.empty() && manifest.rest.empty() && !exclude.empty())
-    check.error("exclude", "a manifest is taken as it stands; leave the files out there");
-  check_patterns(*this, check);
-  check_tables(*this, check);
-  check_utterances(*this, check);
-  check_columns_are(*this, check);
-  check_constants(*this, check);
-  check_joins(*this, check);
-  if (splits == Splits::manifest && !manifest.has_splits() && !may_be_table(*this))
-    check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
-  if (splits == Splits::automatic && manifest.empty() && call.empty()) {
-    if (split_ratios.list != FileListOptions().split_ratios.list)
-      check.error("split_ratios", "has no effect without splits: ratio; add that");
-  }
-  if (splits == Splits::ratio && !split_names.empty())
-    check.error("split_names", "with splits: ratio the names are those of split_ratios");
-  check_split_group(*this, check);
-  check_labels(*this, check);
-  check_columns(*this, check);
 }
 
 }  // namespace melflow

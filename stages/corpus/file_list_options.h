@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,7 +82,8 @@ struct EnumNames<Manifest::SpanUnit> {
       {"seconds", Manifest::SpanUnit::seconds}, {"samples", Manifest::SpanUnit::samples}};
 };
 
-struct FileListOptions {
+/// Where the files are.
+struct PlaceOptions {
   std::string root;
   std::vector<std::string> include{
       "**/*.wav",  "**/*.flac", "**/*.ogg", "**/*.oga", "**/*.opus", "**/*.mp3",  "**/*.aif",
@@ -91,14 +93,35 @@ struct FileListOptions {
       "**/*.mka",  "**/*.amr",  "**/*.wv",  "**/*.mp4", "**/*.m4b",  "**/*.m4v",  "**/*.mov",
       "**/*.3gp",  "**/*.mkv",  "**/*.wmv", "**/*.ogv", "**/*.spx",  "**/*.ape",  "**/*.tta"};
   std::vector<std::string> exclude;
-  CorpusLists manifest;
-  Commands commands = Commands::refuse;
-  TableFormat table;
-  std::optional<UtteranceOptions> utterances;
   bool follow_links = false;
   ClosedFolders closed_folders = ClosedFolders::error;
   std::optional<std::uint64_t> limit;
 
+  /// `is_scanned`: whether folders are searched.
+  void describe(Schema& s, const std::function<bool()>& is_scanned);
+  /// The rest, which stored configurations have behind the lists.
+  void describe_search(Schema& s, const std::function<bool()>& is_scanned);
+};
+
+/// What lists them in place of a search: lists and tables, or a function of Python.
+struct ListOptions {
+  CorpusLists manifest;
+  Commands commands = Commands::refuse;
+  std::string call;
+  PythonArguments arguments;
+  std::optional<WebLimits> web;
+  TableFormat table;
+  std::optional<UtteranceOptions> utterances;
+  bool is_store = false;      ///< the root was a URL, which take_python() has made a call of
+  CorpusLists lists_of_call;  ///< data folders of Kaldi that it has made a call of
+
+  /// `has_url`: whether the root is one; `has_cells`: whether there is a table with delimiters.
+  void describe(Schema& s, const std::function<bool()>& has_url,
+                const std::function<bool()>& has_cells);
+};
+
+/// What is known of each file: label, numbers and texts.
+struct LabelOptions {
   LabelSource labels;
   std::string label_file;
   std::string label_separator;
@@ -107,6 +130,13 @@ struct FileListOptions {
   Constants constants;
   std::vector<TableJoin> join;
 
+  void describe(Schema& s);
+  /// The names of the texts of every file: of columns, constants and join, in this order.
+  [[nodiscard]] std::vector<std::string> text_names() const;
+};
+
+/// The splits, and how files are put into them.
+struct SplitOptions {
   Splits splits = Splits::automatic;
   std::vector<std::string> split_names;
   SplitShares split_ratios{{{"train", 0.8}, {"val", 0.1}, {"test", 0.1}}};
@@ -116,13 +146,10 @@ struct FileListOptions {
   SplitUnmatched split_unmatched = SplitUnmatched::error;
   SplitUpdate split_update = SplitUpdate::keep;
 
-  /// A function of Python that gives the recordings, and its arguments.
-  std::string call;
-  PythonArguments arguments;
-  std::optional<WebLimits> web;
-  bool is_store = false;      ///< `root` was a URL, which take_python() has made a call of
-  CorpusLists lists_of_call;  ///< data folders of Kaldi that it has made a call of
+  void describe(Schema& s, const std::function<bool()>& has_splits);
+};
 
+struct FileListOptions : PlaceOptions, ListOptions, LabelOptions, SplitOptions {
   void describe(Schema& s);
   /// Makes a root that is a URL, or lists whose commands are run, the call of a function of the
   /// Python package that lists it.
@@ -138,8 +165,6 @@ struct FileListOptions {
   [[nodiscard]] const std::string& group_rule() const;
   /// Whether that list of `manifest` is a table.
   [[nodiscard]] bool is_table_list(const std::string& path) const;
-  /// The names of the texts of every file: of columns, constants and join, in this order.
-  [[nodiscard]] std::vector<std::string> text_names() const;
   [[nodiscard]] std::shared_ptr<const ManifestFields> fields() const;
   /// Reports every problem that can be found before any file is read.
   void check(PlanCheck& check) const;

@@ -65,7 +65,7 @@ void read_label_file(const FileListOptions& options, Manifest& manifest,
       }
     }
   }
-  if (const std::string remark = bad.remark(options.label_file, taken); !remark.empty())
+  if (const std::string remark = bad.remark(options.label_file, "line", taken); !remark.empty())
     warn(remark);
   for (const std::string& remark : table->remarks(columns.columns())) warn(remark);
   if (doubles > 0)
@@ -101,7 +101,7 @@ void check_label_file(const FileListOptions& options,
       bad.add(any, 0, e.what());
     }
   }
-  if (const std::string remark = bad.remark(options.label_file, lines); !remark.empty())
+  if (const std::string remark = bad.remark(options.label_file, "line", lines); !remark.empty())
     warn(remark);
   for (const std::string& remark : table->remarks(columns.columns())) warn(remark);
 }

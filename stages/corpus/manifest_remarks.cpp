@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
+#include "stages/containers/container.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
@@ -53,13 +54,16 @@ std::string paths_not_utf8(const std::string& path, const Manifest& manifest) {
       path, others.count(), manifest.size(), others.first(), conversion_to_utf8(path));
 }
 
-std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
-                              const std::vector<DoublePaths::Pair>& doubles) {
+std::string lines_of_one_path(const std::string& path, const char* what, const Manifest& manifest,
+                              std::vector<DoublePaths::Pair> doubles) {
+  std::erase_if(doubles, [&](const DoublePaths::Pair& d) {
+    return !manifest.problem(d.first).empty() || !manifest.problem(d.second).empty();
+  });
   if (doubles.empty()) return "";
   const DoublePaths::Pair& one = doubles.front();
   std::string text = fmt::format(
-      "{}: {} of {} lines name a path that was listed before, such as {}{}", path, doubles.size(),
-      manifest.size(), manifest.name(one.second),
+      "{}: {} of {} {}s name a path that was listed before, such as {}{}", path, doubles.size(),
+      manifest.size(), what, manifest.name(one.second),
       one.first_line == 0 ? ""
                           : fmt::format(" (lines {} and {})", one.first_line, one.second_line));
   const auto crosses = [&](const DoublePaths::Pair& d) {
@@ -70,7 +74,7 @@ std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
                         std::count_if(doubles.begin(), doubles.end(), crosses),
                         manifest.name(d->second), split_of(manifest, d->first),
                         split_of(manifest, d->second));
-  return text + ". Every line gives rows of its own";
+  return fmt::format("{}. Every {} gives rows of its own", text, what);
 }
 
 std::string_view split_of(const Manifest& manifest, std::size_t file) {

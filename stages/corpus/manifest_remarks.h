@@ -21,9 +21,10 @@ std::string columns_not_read(const FileListOptions& options, const std::string& 
 /// Warnings about paths that are not UTF-8, where the first of them does not exist: file names may
 /// be any bytes. `path`: that of the list.
 std::string paths_not_utf8(const std::string& path, const Manifest& manifest);
-/// Warnings about lines that name the same path, and about those in different splits.
-std::string lines_of_one_path(const std::string& path, const Manifest& manifest,
-                              const std::vector<DoublePaths::Pair>& doubles);
+/// Warnings about lines that name the same path, of those that can be used, and about those in
+/// different splits. `what`: "line", or "item" of a corpus that Python gives.
+std::string lines_of_one_path(const std::string& path, const char* what, const Manifest& manifest,
+                              std::vector<DoublePaths::Pair> doubles);
 
 /// The name of a file's split, or "no split" for a file in none.
 std::string_view split_of(const Manifest& manifest, std::size_t file);

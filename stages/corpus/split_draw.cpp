@@ -203,15 +203,14 @@ class Draw {
 
 SplitGroups::SplitGroups(const FileListOptions& options)
     : options_(options),
-      is_wanted_(options.splits == Splits::ratio || !options.split_group.empty()),
+      are_wanted_(options.splits == Splits::ratio || !options.split_group.empty()),
       rule_(options.group_rule()) {}
 
 void SplitGroups::add_other() {
-  if (is_wanted_) keys_.push_back(kNone);
+  if (are_wanted_) keys_.push_back(kNone);
 }
 
 void SplitGroups::add(std::string_view path, std::string_view cell) {
-  if (!is_wanted_) return;
   const std::string_view group = rule_.name_of(path, cell);
   if (!group.empty()) return keys_.push_back(key_of(group, options_.split_seed));
   if (!options_.split_group.empty() && unmatched_++ == 0) first_unmatched_ = keys_.size();

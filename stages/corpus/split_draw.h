@@ -25,6 +25,8 @@ class SplitGroups {
 
   explicit SplitGroups(const FileListOptions& options);
 
+  /// Whether groups are needed; else none is added.
+  [[nodiscard]] bool are_wanted() const { return are_wanted_; }
   /// Adds the next file. `path`: relative to the root; `cell`: the manifest's cell in the column
   /// that the group's rule names, "" where it names none.
   void add(std::string_view path, std::string_view cell);
@@ -44,7 +46,7 @@ class SplitGroups {
 
  private:
   const FileListOptions& options_;
-  const bool is_wanted_;
+  const bool are_wanted_;
   NameRule rule_;
   std::vector<std::uint64_t> keys_;
   std::size_t unmatched_ = 0, first_unmatched_ = 0;

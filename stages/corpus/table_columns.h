@@ -100,13 +100,15 @@ class BadLines {
     if (count_++ == 0) first_ = why;
     manifest.set_problem(file, why);
   }
-  /// Returns a warning about the bad lines, or "". `table`: its path; `lines`: how many were read,
-  /// bad or not. Throws RunError where all are bad, since then the table itself is wrong.
-  [[nodiscard]] std::string remark(const std::string& table, std::size_t lines) const {
+  /// Returns a warning about the bad lines, or "". `table`: its path; `what`: what it calls a line;
+  /// `lines`: how many were read, bad or not. Throws RunError where all are bad, since then the
+  /// table itself is wrong.
+  [[nodiscard]] std::string remark(const std::string& table, const char* what,
+                                   std::size_t lines) const {
     if (count_ == 0) return "";
     if (count_ == lines) throw RunError(first_);
-    return fmt::format("{}: {} of {} lines cannot be used and {} alone; the first: {}", table,
-                       count_, lines, count_ == 1 ? "fails" : "fail", first_);
+    return fmt::format("{}: {} of {} {}s cannot be used and {} alone; the first: {}", table, count_,
+                       lines, what, count_ == 1 ? "fails" : "fail", first_);
   }
 
  private:

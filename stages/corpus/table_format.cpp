@@ -80,35 +80,27 @@ Value OptionType<ColumnsAre>::echo(const ColumnsAre& v) {
 void TableFormat::describe(Schema& s, const std::function<bool()>& has_cells) {
   const std::string cells = "a table with delimiters (.csv, .tsv)";
   s.field("delimiter", delimiter,
-          "what separates the cells of a table (manifest or label_file): one or more characters, "
-          "such as '|' or ', '; a single blank stands for any number of blanks and tabs, and then "
-          "the last column has the rest of the line; not set: commas in a .csv, tabs in a .tsv")
+          "what separates the cells of a table (manifest or label_file), such as '|' or ', '; a "
+          "blank: any number of blanks and tabs, the last column has the rest; not set: commas in "
+          "a .csv, tabs in a .tsv")
       .used_with(cells, has_cells);
   s.field(
        "header", header,
-       "names of the columns of a table whose first line is a row already; a last name of three "
-       "dots gives the column before it the rest of each line, with its delimiters; with header or "
-       "delimiter, a manifest of any name is a table")
+       "names of the columns of a table without a first line for them; three dots behind the last "
+       "give it the rest of each line; with header or delimiter, a manifest of any name is a table")
       .used_with(cells, has_cells);
   s.field("comment", comment,
           "how lines begin that are no rows of a table, such as '#'; not set: every line is one")
       .used_with(cells, has_cells);
-  s.field(
-       "quoting", quoting,
-       "whether cells of a table may be in quotes; none: a quote is a character as any other, and "
-       "every line is a row; csv: as RFC 4180 has it, so that cells in quotes may have separators "
-       "and line breaks; auto: csv where the delimiter begins with a comma or semicolon, as in a "
-       ".csv, else none. Lists of paths, .jsonl and Kaldi's files have no quoting")
+  s.field("quoting", quoting,
+          "whether cells of a table may be in quotes; none: a quote is an ordinary character; csv: "
+          "as in RFC 4180, also with line breaks in quotes; auto: csv where the delimiter begins "
+          "with a comma or semicolon, else none")
       .used_with(cells, has_cells);
-  s.field(
-      "columns_are", columns_are,
-      "columns of a table (manifest or label_file) that have other names there: {path: file, "
-      "label: category, split: fold, start: from, end: to}, or duration in place of end; channel: "
-      "the "
-      "line is that channel of its file, counted from 1 (channel_from_0: from 0); the value is a "
-      "column, or a template such as wavs/{id}.wav, with columns in { } ({folder}: the "
-      "folder of the table, with its '/'). Names that columns, targets or split_group read may "
-      "stand here too");
+  s.field("columns_are", columns_are,
+          "columns of a table that have other names there: {path: file, label: category, start: "
+          "from}, also split, end, duration, channel and names that columns, targets or "
+          "split_group read; a value is a column, or a template (wavs/{id}.wav) (docs/corpora.md)");
 }
 
 }  // namespace melflow

@@ -71,7 +71,7 @@ bool may_overlap(const Manifest& united, const std::vector<std::string>& roots) 
 Manifest unite(const std::vector<std::string>& names, std::vector<Manifest>& manifests) {
   std::vector<CorpusSource> sources;
   std::vector<std::string> splits, targets, texts;
-  bool has_label_sets = false;
+  bool has_label_sets = false, are_all_files = true;
   for (std::size_t k = 0; k < manifests.size(); ++k) {
     const Manifest& m = manifests[k];
     sources.push_back({names[k], m.root()});
@@ -79,8 +79,10 @@ Manifest unite(const std::vector<std::string>& names, std::vector<Manifest>& man
     add_names(targets, m.target_names());
     add_names(texts, m.text_names());
     has_label_sets = has_label_sets || m.has_label_sets();
+    are_all_files = are_all_files && m.are_all_files();
   }
   Manifest out(std::move(sources));
+  out.set_all_files(are_all_files);
   if (!targets.empty()) out.set_target_names(std::move(targets));
   if (!texts.empty()) out.set_text_names(std::move(texts));
   if (manifests.front().has_spans()) out.set_span_unit(manifests.front().span_unit());

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "stages/containers/container.h"
+
 namespace melflow {
 namespace {
 

@@ -37,12 +37,9 @@ struct DeltaStageOptions {
         .range(3, 999);
     s.field(
         "method", delta.method,
-        "how derivatives are taken; regression: slope of a line through the frames, with the first "
-        "and last frame repeated at the ends; higher orders are slopes of slopes (torchaudio, "
-        "HTK); kaldi: the same slopes, with higher orders as one combined filter, which differs at "
-        "the ends (add-deltas); librosa: derivative of a polynomial of degree order fitted to the "
-        "width frames around each frame, or at the ends to the first or last width frames "
-        "(Savitzky-Golay)");
+        "how derivatives are taken; regression: slope of a line through the frames, higher orders "
+        "of slopes (torchaudio, HTK); kaldi: so too, higher orders by one filter (add-deltas); "
+        "librosa: of a polynomial of degree order fitted to width frames (Savitzky-Golay)");
   }
 };
 

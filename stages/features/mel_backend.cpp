@@ -99,10 +99,9 @@ void AccumulateOptions::describe(Schema& s) {
 
 void MelBackendOptions::describe(Schema& s) {
   s.field("backend", backend,
-          "where rows are computed; cpu: on the CPU; cuda: on CUDA devices, by the nodes of "
-          "accumulate, h2d and rows, which are put before and after this one; auto: on CUDA "
-          "devices if there are any, they save more than packing batches for them costs, and rows "
-          "are expected to take the CPU at least auto_from, else on the CPU")
+          "where rows are computed; cpu: on the CPU; cuda: on CUDA devices, with the nodes of "
+          "accumulate, h2d and rows around this one; auto: on CUDA devices where they save time "
+          "and rows take the CPU auto_from or more")
       .tuning();
   const auto may_be_device = [this] { return backend != MelBackend::cpu; };
   constexpr const char* kDevice = "backend: cuda or auto";
@@ -113,9 +112,8 @@ void MelBackendOptions::describe(Schema& s) {
       .tuning()
       .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
   s.field("devices", devices,
-          "numbers of the CUDA devices that compute, such as [0, 2]; each batch goes to the device "
-          "with the fewest batches in flight. {train: [0, 1], val: [2]}: files of a split go to "
-          "its devices, other files to any of these")
+          "numbers of the CUDA devices that compute, such as [0, 2]; each batch goes to that with "
+          "the fewest in flight. {train: [0, 1], val: [2]}: by split, other files to any of these")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("slots", slots,

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "pipeline/stage/stage_kinds.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "stages/items.h"
 #include "stages/length.h"
 

@@ -3,7 +3,25 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <cstdint>
+
 namespace melflow {
+
+/// The size and modification time of a file; a file counts as unchanged while they are the same.
+struct FileStamp {
+  std::int64_t size = -1;      ///< [bytes]; -1: not known
+  std::int64_t modified = -1;  ///< [ns] since 1970
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+/// The stamp of a regular file, -1 in both members for anything else.
+inline FileStamp stamp_of(const struct stat& st) {
+  if (!S_ISREG(st.st_mode)) return {};
+  return {static_cast<std::int64_t>(st.st_size),
+          static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec};
+}
+/// Whether this errno means that the file does not exist, not that it cannot be reached.
+inline bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 
 class FileState {
  public:

@@ -45,9 +45,9 @@ struct KaldiWriteOptions : RowSinkOptions {
         .tuning();
     s.field("text", texts, "column of the list with transcripts: writes text beside path").tuning();
     s.field("compression", compression,
-            "how matrices are compressed, with loss, by the number that copy-feats has for it: 2: "
-            "8 bits a value, by quarters of each column; 3: 16 bits; 5: 8 bits; 1: 2, or 3 for up "
-            "to 8 rows; 0: not at all. Such an output cannot be updated")
+            "how matrices are compressed, with loss, by copy-feats' number; 2: 8 bits by quarters "
+            "of each column; 3: 16 bits; 5: 8 bits; 1: 2, or 3 up to 8 rows; 0: none. Such an "
+            "output cannot be updated")
         .range(0, 5);
     describe_ending(s);
   }

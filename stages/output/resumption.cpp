@@ -9,6 +9,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/containers/container.h"
 #include "stages/files/own_file.h"
 
 namespace melflow {

@@ -1,5 +1,4 @@
 #include "stages/output/row_sink.h"
-#include "stages/files/own_file.h"
 
 #include <atomic>
 #include <chrono>
@@ -12,8 +11,10 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/threads.h"
+#include "pipeline/base/version.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
+#include "stages/files/own_file.h"
 #include "stages/files/publication.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_fingerprint.h"
@@ -21,7 +22,6 @@
 #include "stages/output/update_planner.h"
 #include "stages/path_advice.h"
 #include "stages/row_type.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

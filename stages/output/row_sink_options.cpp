@@ -9,26 +9,22 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.other_values(other_names::values_of_row_sink());
   s.field("path", path, what + "; required").tuning();
   s.field("dtype", dtype,
-          "number type of the stored values; float16: 11 significant bits, values up to 65504; "
-          "bfloat16: 8 significant bits, the range of float32. A recording with a value beyond the "
-          "range of the type fails. int16: only for rows made by the stage samples: times 32768, "
-          "clipped at full scale. Where rows come straight from a CUDA device, the device rounds "
-          "them to 16 bits: same values, half the transfer");
+          "number type of the stored values; float16: 11 significant bits, up to 65504; bfloat16: "
+          "8, with the range of float32; beyond it a recording fails; int16: only for rows of the "
+          "stage samples, times 32768, clipped at full scale");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "
-          "stored; none: neither is stored; train: the rows of the training splits, those whose "
-          "name is train, training, tr or trn, or has it as its first word and no word of "
-          "validation or test (train-clean-100 is one, train_dev is not); all rows where there are "
-          "no splits; all: all rows")
+          "stored; none: neither; train: rows of the training splits (such as train and "
+          "train-clean-100), all rows where there are no splits; all: all rows")
       .tuning();
   s.field("statistics_splits", statistics_splits,
           "with statistics: train, the names of the splits whose rows are taken; not set: those "
           "that are called training")
       .tuning();
   s.field("statistics_by", statistics_by,
-          "column of the list, or label or split: also computes the mean and standard deviation of "
-          "every column over all rows of each speaker, or whatever else the texts there name; "
-          "needs statistics: train or all, by which recordings without such a text go")
+          "column of the list, or label or split: also computes mean and standard deviation over "
+          "the rows of each speaker, or whatever its texts name; needs statistics: train or all, "
+          "by which recordings without a text go")
       .tuning();
   s.field("normalize", normalize,
           "scales all rows, of every split, by the statistics, with statistics_by by those of "
@@ -46,16 +42,15 @@ void RowSinkOptions::describe_ending(Schema& s) {
           "replaces an existing file once the new one is complete; false: the run does not start "
           "if the file exists. A file with rows is never replaced by one without any")
       .tuning();
-  s.field(
-       "max_dropped", max_dropped,
-       "largest part of the earlier output that an update may drop because recordings are gone, as "
-       "a number of recordings or a share of the rows; beyond that, as when a disk is not mounted, "
-       "the update fails and leaves the output as it is. 100%: no limit")
+  s.field("max_dropped", max_dropped,
+          "largest part of the earlier output, in recordings or as a share of the rows, that an "
+          "update may drop because recordings are gone; beyond that, as when a disk is not "
+          "mounted, it fails. 100%: no limit")
       .tuning();
   s.field("checkpoint", checkpoint,
-          "number of bytes after which the progress of the run is noted in the journal beside the "
-          "output; it is noted at least every 5 s, too. A run that is killed loses what it did "
-          "since the last note. With sync: true, everything is on disk at each note")
+          "bytes after which the run's progress is noted in the journal beside the output, at "
+          "least every 5 s. A killed run loses what it did since. With sync: true, all is on disk "
+          "at each note")
       .range(1, std::int64_t{1} << 40)
       .tuning();
   s.field("sync", sync, "waits until the system has written everything to disk before the run ends")

@@ -11,6 +11,7 @@
 #include "pipeline/base/text.h"
 #include "pipeline/base/threads.h"
 #include "stages/corpus/split_name.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "stages/row_type.h"
 
 namespace melflow {

@@ -14,12 +14,15 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/memory.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/threads.h"
 #include "pipeline/stage/kept_items.h"
+#include "stages/audio/reading/file_reader.h"
 #include "stages/containers/container.h"
 #include "stages/corpus/whole_files.h"
 #include "stages/facts.h"
+#include "stages/files/content_hash.h"
 #include "stages/manifest.h"
 #include "stages/run_task.h"
 
@@ -48,6 +51,20 @@ struct Now {
 struct Seen {
   std::vector<Now> of;
 };
+
+// The hash of a recording's bytes, of a file or in a container; as content_hash_of().
+std::uint64_t recording_hash(const std::string& path, int* error) {
+  const ContainedItem item = contained_item(path);
+  if (item.container == nullptr) return content_hash_of(path, error);
+  static const FileReader reader({.buffer = 1 << 20, .whole = 4 << 20});
+  BufferPool pool(0);
+  auto read = reader.read(std::make_shared<const FileRef>(located(path)), pool);
+  if (error != nullptr) *error = read ? 0 : EIO;
+  if (!read) return 0;
+  const RawBytes& raw = **read;
+  return raw.fd ? content_hash(raw.fd.get(), raw.begin, raw.size)
+                : content_hash({raw.data.data(), static_cast<std::size_t>(raw.size)});
+}
 
 void look_at(const ManifestSource& source, std::size_t file, const FeatureFile::Entry& entry,
              Now& now) {

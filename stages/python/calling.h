@@ -144,6 +144,11 @@ class Calling : public Kind {
     const std::vector<std::size_t>& shape = made.shapes.front();
     std::size_t row = 1;
     for (std::size_t i = 1; i < shape.size(); ++i) row *= shape[i];
+    if (shape.size() == 2 && shape.front() == columns && row != columns)
+      return ItemError::failed(
+          fmt::format("the function gives an array ({}, {}), and rows of {} values are [rows, "
+                      "columns]; give it the other way round (rows.T)",
+                      shape.front(), row, columns));
     if (shape.size() < 2 || row != columns)
       return ItemError::failed(
           fmt::format("the function gives rows of {} values, and columns is {}; set columns: {}",

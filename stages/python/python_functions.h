@@ -78,6 +78,10 @@ class PythonFunction {
   [[nodiscard]] virtual LockLooks lock_looks() const = 0;
 };
 
+/// The function of an option `call` as messages name it; one that only this process knows
+/// (@NAME-HASH:here), as it is called in the code.
+std::string shown_call(const std::string& call);
+
 /// How a pipeline names a function.
 struct PythonCall {
   std::string function;        ///< "module:name" or "file.py:name"

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
-#include "stages/output/training/sample_batch.h"
 #include "stages/run_task.h"
 
 namespace melflow {
@@ -21,14 +20,6 @@ bool are_alike(const PythonAnswer& a, const PythonAnswer& b) {
                     b.results.values.end(), [](float x, float y) {
                       return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
                     });
-}
-
-// A function that only this process knows (@NAME-HASH:here) as it is called in the code.
-std::string shown(const std::string& call) {
-  if (!call.starts_with('@')) return call;
-  const std::string name = call.substr(1, call.find('-') - 1);
-  const std::size_t inner = name.rfind('.');
-  return inner == name.npos ? name : name.substr(inner + 1);
 }
 
 // Two objects that get the same recording, until they give something else.
@@ -92,16 +83,15 @@ void PythonOptions::describe(Schema& s) {
           "threads of this process")
       .range(0, 256)
       .tuning();
-  s.field(
-       "batch", batch,
-       "calls the function with so many recordings of one shape, as an array [batch, samples] or "
-       "[batch, rows, columns]; it gives a list, or an array, of as many results. What is missing "
-       "in a batch is filled up with copies. Not set: it gets one recording")
+  s.field("batch", batch,
+          "calls the function with so many recordings of one shape, [batch, samples] or [batch, "
+          "rows, columns], what is missing filled up with copies; it gives as many results, in a "
+          "list or array. Not set: one recording")
       .range(1, 4096);
   s.field("blocks", blocks,
-          "samples in a call; recordings of any length come block by block: an object of the class "
-          "is made for each recording and called with its blocks in their order, the last one "
-          "shorter; its method finish, if it has one, gives what is left")
+          "samples in a call; recordings of any length come block by block: an object of the "
+          "class, made for each recording, is called with its blocks in order, and its method "
+          "finish, if any, gives what is left")
       .range(1, 1 << 24);
   s.field("timeout", timeout,
           "with processes: how long a call may take [s]; then its recording fails, and its process "
@@ -159,13 +149,14 @@ void PythonCaller::start(RunContext& run) {
   const auto& delivery = task_of(run).delivery;
   calls_twice_ = delivery != nullptr && options_.deterministic;
   if (!calls_twice_) return;
-  warn_of_other_results_ = [call = shown(options_.call), queue = delivery->queue, warn = run.warn] {
+  warn_of_other_results_ = [call = shown_call(options_.call), tell = delivery->warn,
+                            warn = run.warn] {
     const std::string text = fmt::format(
         "{}: gave something else when it was called again with the same recording, so that "
         "batches after a restart may be others. Seed what is random by the samples "
         "(np.random.default_rng(zlib.crc32(samples))), or write deterministic: false for this node",
         call);
-    queue->warn(text);
+    tell(text);
     if (warn) warn(text);
   };
 }

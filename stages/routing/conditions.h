@@ -20,20 +20,6 @@ struct ManifestFields;
 
 class Conditions {
  public:
-  /// Describes the conditions, for the help of options.
-  static constexpr const char* kHelp =
-      "Conditions are a map such as {duration: 1s..15s, label: [dog, cat], path: \"*/noisy/*\"}. "
-      "path, label, split, column.NAME: a text, a pattern with *, or a list of which one has to "
-      "match; \"!dog\", or a list of such: none may match. size, duration, rate, channels, peak, "
-      "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
-      "(500ms..2min), an exact number, or a list of these of which one has to hold; without a unit "
-      "size is in bytes, duration in seconds, rate in Hz. duration is what the header of the file "
-      "says, which for a truncated recording can be more than there is; where the header does not "
-      "say it, as that of an MP3 without a count of frames, only that of a file of one block is "
-      "known, and others are excluded (segment.min_length and max_length go by what is there). "
-      "peak, which needs a waveform, is the largest absolute value of a sample, as a fraction of "
-      "full scale (\"< 0.999\") or in dB (\"> -60dB\")";
-
   /// How a condition on a file's peak counts while later blocks may still change its result.
   enum class Undecided { holds, fails };
   /// Returns "" where all hold, else the first that does not, with the fact: "duration is 0.31 s,

@@ -152,12 +152,10 @@ struct RouteOptions {
   std::string otherwise;
 
   void describe(Schema& s) {
-    s.field(
-        "outputs", outputs,
-        "names of the outputs, each with the conditions that a file has to meet to leave by it; "
-        "the first one whose conditions are all met takes it, and a node takes what leaves "
-        "there by `from: NODE.OUTPUT`. " +
-            std::string(Conditions::kHelp));
+    s.field("outputs", outputs,
+            "names of the outputs, each with the conditions that a file has to meet to leave by "
+            "it, as of filter.where; the first one that it meets takes it; a node takes what "
+            "leaves there by `from: NODE.OUTPUT`");
     s.field("else", otherwise,
             "name of a further output, for files that meet the conditions of no other; not set: "
             "these files are excluded and listed as skipped");
@@ -234,11 +232,10 @@ struct FilterOptions {
 
   void describe(Schema& s) {
     s.other_names(other_names::of_filter());
-    s.field(
-        "where", where,
-        "conditions that a file has to meet, all of them; other files are excluded and listed as "
-        "skipped. " +
-            std::string(Conditions::kHelp));
+    s.field("where", where,
+            "conditions that a file has to meet, all of them, such as {duration: 1s..15s, label: "
+            "[dog, cat], path: \"*/noisy/*\"}; other files are listed as skipped. "
+            "docs/pipelines.md (Branches) has all conditions");
   }
 };
 

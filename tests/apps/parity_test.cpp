@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/version.h"
+#include "pipeline/base/version.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
@@ -85,7 +85,8 @@ TEST_CASE("parity: arguments that do not fit are refused before Python is starte
        {set("mel.precision=double"), 78, "mel.precision: rows of both precisions are always"},
        {set("mel.preset=nemo"), 78, "mel.preset: here the preset is given by --preset"},
        {set("memory.host=1GiB"), 78, "--set: only options of mel can be set here"},
-       {set("decode.block=1MiB"), 78, "decode.block: there is no node 'decode'"},
+       {set("decode.block=1MiB"), 78, "--set: only options of mel can be set here"},
+       {set("files.root=x"), 78, "files.root: there is no node 'files'"},
        {set("mel.n_mels=64"), 1, "melflow verify-parity: this needs Python"}});
 }
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "stages/version.h"
+#include "pipeline/base/version.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"

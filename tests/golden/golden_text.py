@@ -1,6 +1,8 @@
 """JSON text of the golden files: one line for each row, so that a difference can be read."""
 
+import hashlib
 import json
+import pathlib
 
 
 def number(value, digits):
@@ -41,3 +43,20 @@ def document(sections):
     text = "{\n" + ",\n".join(parts) + "\n}\n"
     json.loads(text)
     return text
+
+
+def write(name, content):
+    """The file of that name beside this one, of texts of a list, or of sections as in document()."""
+    text = document(content) if isinstance(content, dict) else "[\n" + ",\n".join(content) + "\n]\n"
+    pathlib.Path(__file__).with_name(name).write_text(text)
+    print(f"{name}: {len(text)} bytes")
+
+
+def recording(audio, package, path):
+    """What a golden says of a recording that fetch_audio.sh has put into the folder, its samples, and their rate [Hz]."""
+    import soundfile
+    file = audio / package / path
+    samples, rate = soundfile.read(file, dtype="float32")
+    assert samples.ndim == 1
+    return line(dict(package=package, path=path, sample_rate=rate, samples=len(samples),
+                     sha256=hashlib.sha256(file.read_bytes()).hexdigest())), samples, rate

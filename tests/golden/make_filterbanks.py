@@ -205,9 +205,7 @@ def main():
     parser.add_argument("whisper", type=pathlib.Path)
     whisper = np.load(parser.parse_args().whisper)
     banks = [bank_text(*bank) for bank in plan(whisper)]
-    target = pathlib.Path(__file__).with_name("filterbanks.json")
-    target.write_text(golden_text.document(dict(filterbanks=banks)))
-    print(f"{target.name}: {target.stat().st_size} bytes, {len(banks)} filterbanks")
+    golden_text.write("filterbanks.json", dict(filterbanks=banks))
 
 
 if __name__ == "__main__":

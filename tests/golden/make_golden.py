@@ -16,14 +16,12 @@ The options of a set are written down once; the library's arguments follow from 
 """
 
 import argparse
-import hashlib
 import json
 import pathlib
 
 import librosa
 import numpy as np
 import scipy.signal
-import soundfile
 import torch
 import torchaudio
 
@@ -181,13 +179,9 @@ def main():
 
     recordings, signals = [], []
     for package, path in RECORDINGS:
-        file = audio / package / path
-        samples, rate = soundfile.read(file, dtype="float32")
-        assert samples.ndim == 1
+        text, samples, rate = golden_text.recording(audio, package, path)
         signals.append((samples, rate))
-        recordings.append(golden_text.line(dict(
-            package=package, path=path, sample_rate=rate, samples=len(samples),
-            sha256=hashlib.sha256(file.read_bytes()).hexdigest())))
+        recordings.append(text)
 
     sets = []
     for name, library, options in SETS:
@@ -198,9 +192,7 @@ def main():
         fields = dict(name=name, library=library, version=version, function=function,
                       options=shown)
         sets.append(golden_text.block(fields, "results", results, ""))
-    target = pathlib.Path(__file__).with_name("mel_golden.json")
-    target.write_text(golden_text.document(dict(recordings=recordings, sets=sets)))
-    print(f"{target.name}: {target.stat().st_size} bytes, {len(sets)} sets")
+    golden_text.write("mel_golden.json", dict(recordings=recordings, sets=sets))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,13 @@ Out: lengths.json beside this file: [{from, to, samples, librosa, torchaudio}]. 
 """
 
 import json
-import pathlib
 
 import librosa
 import numpy as np
 import torch
 import torchaudio
+
+import golden_text
 
 RATES = [(44100, 16000), (48000, 16000), (22050, 16000), (11025, 24000), (8000, 22050), (16000, 44100)]
 COUNTS = [1, 2, 3, 100, 147, 441, 1000, 1176, 3234, 4410, 5292, 12001]
@@ -26,10 +27,7 @@ def lengths(old, new, count):
 
 
 def main():
-    out = [json.dumps(lengths(*rates, count)) for rates in RATES for count in COUNTS]
-    target = pathlib.Path(__file__).with_name("lengths.json")
-    target.write_text("[\n" + ",\n".join(out) + "\n]\n")
-    print(f"{target.name}: {len(out)} cases")
+    golden_text.write("lengths.json", [json.dumps(lengths(*rates, count)) for rates in RATES for count in COUNTS])
 
 
 if __name__ == "__main__":

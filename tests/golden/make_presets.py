@@ -21,7 +21,6 @@ The options of a case are written down once; the library's arguments follow from
 
 import argparse
 import functools
-import pathlib
 
 import numpy as np
 
@@ -329,11 +328,9 @@ def main():
     tolerances = ",\n".join(f'  "{name}": {golden_text.line(fields)}'
                             for name, fields in TOLERANCES.items())
     cases = [case_text(*case) for case in plan()]
-    target = pathlib.Path(__file__).with_name("presets.json")
-    target.write_text(golden_text.document(dict(
+    golden_text.write("presets.json", dict(
         presets="{\n" + presets + "\n}", signals=list(signal_lines()),
-        tolerances="{\n" + tolerances + "\n}", cases=cases, deltas=delta_cases.lines())))
-    print(f"{target.name}: {target.stat().st_size} bytes, {len(cases)} cases")
+        tolerances="{\n" + tolerances + "\n}", cases=cases, deltas=delta_cases.lines()))
 
 
 if __name__ == "__main__":

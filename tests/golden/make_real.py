@@ -10,17 +10,21 @@ extractor knows one rate only: for it the samples count as 16 kHz.
 """
 
 import argparse
-import hashlib
 import pathlib
 
 import numpy as np
-import soundfile
 
 import definition
 import golden_text
-from make_golden import RECORDINGS
+import make_golden
 from make_presets import computed, kaldi_frame, noted_errors, report, row_text
 
+RECORDINGS = [
+    make_golden.RECORDINGS[0],
+    ("asterisk-core-sounds-ru-wav",
+     "usr/share/asterisk/sounds/ru_RU_f_IvrvoiceRU/screen-callee-options.wav"),
+    make_golden.RECORDINGS[1],
+]
 ROWS_PER_CASE = 4
 
 
@@ -57,15 +61,10 @@ def main():
     audio = parser.parse_args().audio
     recordings, cases = [], []
     for index, (package, path) in enumerate(RECORDINGS):
-        file = audio / package / path
-        samples, rate = soundfile.read(file, dtype="float32")
-        recordings.append("  " + golden_text.line(dict(
-            package=package, path=path, sample_rate=rate, samples=len(samples),
-            sha256=hashlib.sha256(file.read_bytes()).hexdigest())))
+        text, samples, rate = golden_text.recording(audio, package, path)
+        recordings.append("  " + text)
         cases += [case_text(preset, index, samples, rate) for preset in definition.PRESETS]
-    target = pathlib.Path(__file__).with_name("real_presets.json")
-    target.write_text(golden_text.document(dict(recordings=recordings, cases=cases)))
-    print(f"{target.name}: {target.stat().st_size} bytes, {len(cases)} cases")
+    golden_text.write("real_presets.json", dict(recordings=recordings, cases=cases))
 
 
 if __name__ == "__main__":

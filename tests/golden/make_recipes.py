@@ -19,6 +19,8 @@ import torchaudio  # noqa: F401
 import transformers  # noqa: F401
 import whisper  # noqa: F401
 
+import golden_text
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES, ROWS = 4000, 16
 RATES = {"Whisper: recordings of any rate": 22050}  # [Hz]; others 16 kHz
@@ -45,8 +47,7 @@ def main():
             rows = np.asarray(names["rows"], dtype=np.float64)
             out.append({"title": title, "rate": rate, "frames": rows.shape[0], "bands": rows.shape[1],
                         "rows": [[float(f"{v:.7g}") for v in row] for row in rows[:ROWS]]})
-    with open(os.path.join(HERE, "recipes.json"), "w", encoding="utf-8") as f:
-        f.write("[\n" + ",\n".join(json.dumps(r) for r in out) + "\n]\n")
+    golden_text.write("recipes.json", [json.dumps(r) for r in out])
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ seed of recording i: x = seed * 0x9E3779B97F4A7C15 + i + 1, then splitmix64's la
 import hashlib
 import json
 import math
-import pathlib
+
+import golden_text
 
 MASK = 2**64 - 1
 CASES = [dict(kind=kind, count=2, duration=duration, rate=rate, **more)
@@ -87,9 +88,7 @@ def main():
             lines.append(json.dumps(dict(options=options, name=name, frequency=frequency,
                                          samples=len(samples),
                                          sha256=hashlib.sha256(data).hexdigest())))
-    target = pathlib.Path(__file__).with_name("synthetic.json")
-    target.write_text("[\n" + ",\n".join(lines) + "\n]\n")
-    print(f"{target.name}: {len(lines)} recordings")
+    golden_text.write("synthetic.json", lines)
 
 
 if __name__ == "__main__":

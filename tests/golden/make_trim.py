@@ -10,7 +10,6 @@ Out: trim.json beside this file: [{name, version, stretches, options, begin, end
 """
 
 import itertools
-import pathlib
 
 import librosa
 import numpy as np
@@ -79,9 +78,7 @@ def line(name, stretches, options):
 
 
 def main():
-    target = pathlib.Path(__file__).with_name("trim.json")
-    target.write_text("[\n" + ",\n".join(line(*case) for case in CASES) + "\n]\n")
-    print(f"{target.name}: {target.stat().st_size} bytes, {len(CASES)} cases")
+    golden_text.write("trim.json", [line(*case) for case in CASES])
 
 
 if __name__ == "__main__":

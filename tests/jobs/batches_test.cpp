@@ -72,7 +72,8 @@ Taken run(const TempFolder& folder, const Options& o) {
   auto queue = std::make_shared<BatchQueue>(2);
   const auto task = set_task(plan.services, {.shuffle = o.order});
   task->delivery = std::make_shared<BatchDelivery>(
-      BatchDelivery{queue, nullptr, o.epoch, o.skip, "", o.rank, o.ranks});
+      BatchDelivery{queue, [queue](std::string text) { queue->warn(std::move(text)); }, nullptr,
+                    o.epoch, o.skip, "", o.rank, o.ranks});
   const auto* source = dynamic_cast<const ManifestSource*>(plan.nodes.front().stage.get());
   Runner runner(std::move(plan));
   const Watchdog watchdog("batches");
@@ -495,9 +496,8 @@ class Alone {
         "test.yaml", {});
     nodes_ = plan_.nodes.size();
     runner_.emplace(std::move(plan_.nodes.back()));
-    set_task(
-        runner_->run().services,
-        {.delivery = std::make_shared<BatchDelivery>(BatchDelivery{queue_, nullptr, 0, 0, ""})});
+    set_task(runner_->run().services,
+             {.delivery = std::make_shared<BatchDelivery>(BatchDelivery{.queue = queue_})});
     runner_->ledger().open(files, std::vector<std::string>(nodes_));
     runner_->stage().start(runner_->run());
     reach_.emplace(Reach::plain(1, nodes_));

@@ -16,6 +16,7 @@ Out: a line for each kind of file: how many were exact, exact with a warning, pa
 import argparse
 import array
 import collections
+import functools
 import json
 import pathlib
 import random
@@ -45,10 +46,9 @@ def f32(value):
 # ---- sample types: bytes of a sample, and its value as a fraction of full scale
 
 
-def integer(size, big=False, unsigned=False):
+def integer(size, order="little", unsigned=False):
     def value(raw):
-        number = int.from_bytes(raw, "big" if big else "little", signed=not unsigned)
-        return f32((number - (128 if unsigned else 0)) / 2.0 ** (8 * size - 1))
+        return f32((int.from_bytes(raw, order, signed=not unsigned) - (128 if unsigned else 0)) / 2.0 ** (8 * size - 1))
 
     return size, value
 
@@ -71,20 +71,9 @@ def a_law(raw):
 
 
 TYPES = {
-    "u8": integer(1, unsigned=True),
-    "s8": integer(1),
-    "s16": integer(2),
-    "s24": integer(3),
-    "s32": integer(4),
-    "s16be": integer(2, True),
-    "s24be": integer(3, True),
-    "s32be": integer(4, True),
-    "f32": real("<f"),
-    "f64": real("<d"),
-    "f32be": real(">f"),
-    "f64be": real(">d"),
-    "ulaw": (1, mu_law),
-    "alaw": (1, a_law),
+    "u8": integer(1, unsigned=True), "ulaw": (1, mu_law), "alaw": (1, a_law),
+    "s8": integer(1), "s16": integer(2), "s24": integer(3), "s32": integer(4), "f32": real("<f"), "f64": real("<d"),
+    "s16be": integer(2, "big"), "s24be": integer(3, "big"), "s32be": integer(4, "big"), "f32be": real(">f"), "f64be": real(">d"),
 }
 
 
@@ -92,7 +81,7 @@ def samples_of(body, kind, channels):
     """The first channel's."""
     size, value = TYPES[kind]
     step = size * channels
-    return [value(body[at : at + size]) for at in range(0, len(body) - step + 1, step)]
+    return [value(body[at:at + size]) for at in range(0, len(body) - step + 1, step)]
 
 
 def body_of(kind, channels, rng):
@@ -118,46 +107,22 @@ def pad(data, step=2):
     return bytes(-len(data) % step)
 
 
+W64_GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")
+
+
 def wave_format(kind, channels, number=le, extensible=False):
-    size, _ = TYPES[kind]
-    code = {"f": 3, "u": 1, "s": 1}[kind[0]] if "law" not in kind else {"ulaw": 7, "alaw": 6}[kind]
-    head = (
-        number(0xFFFE if extensible else code, 2)
-        + number(channels, 2)
-        + number(RATE)
-        + number(RATE * size * channels)
-    )
+    size, code = TYPES[kind][0], {"f": 3, "u": 1, "s": 1, "ulaw": 7, "alaw": 6}.get(kind if "law" in kind else kind[0])
+    head = number(0xFFFE if extensible else code, 2) + number(channels, 2) + number(RATE) + number(RATE * size * channels)
     head += number(size * channels, 2) + number(8 * size, 2)
     if extensible:
-        head += (
-            number(22, 2)
-            + number(8 * size, 2)
-            + number(3 if channels == 2 else 4)
-            + number(code, 2)
-        )
+        head += number(22, 2) + number(8 * size, 2) + number(3 if channels == 2 else 4) + number(code, 2)
         head += bytes.fromhex("000000001000800000aa00389b71")
     return b"fmt " + number(len(head)) + head
 
 
 def riff(kind, channels, body, counted, whole, behind, number=le, name=b"RIFF", extensible=False):
-    inside = (
-        b"WAVE"
-        + wave_format(kind, channels, number, extensible)
-        + b"data"
-        + number(counted)
-        + body
-        + pad(body)
-        + behind
-    )
+    inside = b"WAVE" + wave_format(kind, channels, number, extensible) + b"data" + number(counted) + body + pad(body) + behind
     return name + number(len(inside) if whole is None else whole - 8) + inside
-
-
-def wavex(*a):
-    return riff(*a, extensible=True)
-
-
-def rifx(*a):
-    return riff(*a, number=be, name=b"RIFX")
 
 
 def rf64(kind, channels, body, counted, whole, behind, name=b"RF64"):
@@ -167,91 +132,34 @@ def rf64(kind, channels, body, counted, whole, behind, name=b"RF64"):
     return name + le(-1) + b"WAVE" + ds64 + rest
 
 
-def bw64(*a):
-    return rf64(*a, name=b"BW64")
-
-
 def w64(kind, channels, body, counted, whole, behind):
-    guid = bytes.fromhex("f3acd3118cd100c04f8edb8a")
     form = wave_format(kind, channels)[8:]
-    fmt = b"fmt " + guid + le(24 + len(form), 8) + form + pad(form, 8)
-    data = b"data" + guid + le(24 + counted, 8) + body + pad(body, 8) + behind
-    rest = b"wave" + guid + fmt + data
-    return (
-        b"riff"
-        + bytes.fromhex("2e91cf11a5d628db04c10000")
-        + le(24 + len(rest) if whole is None else whole, 8)
-        + rest
-    )
+    fmt = b"fmt " + W64_GUID + le(24 + len(form), 8) + form + pad(form, 8)
+    rest = b"wave" + W64_GUID + fmt + b"data" + W64_GUID + le(24 + counted, 8) + body + pad(body, 8) + behind
+    return b"riff" + bytes.fromhex("2e91cf11a5d628db04c10000") + le(24 + len(rest) if whole is None else whole, 8) + rest
 
 
 def aiff(kind, channels, body, counted, whole, behind):
-    size, _ = TYPES[kind]
-    common = (
-        be(channels, 2)
-        + be(len(body) // size // channels)
-        + be(8 * size, 2)
-        + bytes.fromhex("400cfa00000000000000")
-    )
-    form = b"AIFF"
+    size = TYPES[kind][0]
+    common = be(channels, 2) + be(len(body) // size // channels) + be(8 * size, 2) + bytes.fromhex("400cfa00000000000000")
+    form, head = b"AIFF", b""
     if kind in ("s16", "f32be", "f64be", "ulaw", "alaw"):
-        form = b"AIFC"
-        common += {
-            "s16": b"sowt",
-            "f32be": b"fl32",
-            "f64be": b"fl64",
-            "ulaw": b"ulaw",
-            "alaw": b"alaw",
-        }[kind] + bytes(2)
-    chunk = b"SSND" + be(8 + counted) + bytes(8) + body + pad(body) + behind
-    head = (
-        (b"FVER" + be(4) + be(0xA2805140) if form == b"AIFC" else b"")
-        + b"COMM"
-        + be(len(common))
-        + common
-    )
-    return b"FORM" + be(4 + len(head + chunk) if whole is None else whole - 8) + form + head + chunk
+        form, head = b"AIFC", b"FVER" + be(4) + be(0xA2805140)
+        common += {"s16": b"sowt", "f32be": b"fl32", "f64be": b"fl64"}.get(kind, kind.encode()) + bytes(2)
+    inside = head + b"COMM" + be(len(common)) + common + b"SSND" + be(8 + counted) + bytes(8) + body + pad(body) + behind
+    return b"FORM" + be(4 + len(inside) if whole is None else whole - 8) + form + inside
 
 
 def au(kind, channels, body, counted, whole, behind):
-    code = {
-        "ulaw": 1,
-        "s8": 2,
-        "s16be": 3,
-        "s24be": 4,
-        "s32be": 5,
-        "f32be": 6,
-        "f64be": 7,
-        "alaw": 27,
-    }[kind]
+    code = {"ulaw": 1, "s8": 2, "s16be": 3, "s24be": 4, "s32be": 5, "f32be": 6, "f64be": 7, "alaw": 27}[kind]
     return b".snd" + be(24) + be(counted) + be(code) + be(RATE) + be(channels) + body + behind
 
 
 def caf(kind, channels, body, counted, whole, behind):
-    size, _ = TYPES[kind]
+    size = TYPES[kind][0]
     flags = ("f" in kind) + 2 * (not kind.endswith("be"))
-    desc = (
-        struct.pack(">d", RATE)
-        + b"lpcm"
-        + be(flags)
-        + be(size * channels)
-        + be(1)
-        + be(channels)
-        + be(8 * size)
-    )
-    return (
-        b"caff"
-        + be(1, 2)
-        + be(0, 2)
-        + b"desc"
-        + be(32, 8)
-        + desc
-        + b"data"
-        + be(4 + counted, 8)
-        + be(1)
-        + body
-        + behind
-    )
+    desc = struct.pack(">d", RATE) + b"lpcm" + be(flags) + be(size * channels) + be(1) + be(channels) + be(8 * size)
+    return b"caff" + be(1, 2) + be(0, 2) + b"desc" + be(32, 8) + desc + b"data" + be(4 + counted, 8) + be(1) + body + behind
 
 
 def nist(kind, channels, body, counted, whole, behind):
@@ -265,10 +173,10 @@ def nist(kind, channels, body, counted, whole, behind):
 
 CONTAINERS = {
     "wav": (riff, "wav", ("u8", "s16", "s24", "s32", "f32", "f64", "ulaw", "alaw")),
-    "wavex": (wavex, "wav", ("s16", "s24", "f32")),
-    "rifx": (rifx, "wav", ("s16be", "s24be", "f32be")),
+    "wavex": (functools.partial(riff, extensible=True), "wav", ("s16", "s24", "f32")),
+    "rifx": (functools.partial(riff, number=be, name=b"RIFX"), "wav", ("s16be", "s24be", "f32be")),
     "rf64": (rf64, "rf64", ("u8", "s16", "s24", "f32")),
-    "bw64": (bw64, "wav", ("s16", "s24", "f32")),
+    "bw64": (functools.partial(rf64, name=b"BW64"), "wav", ("s16", "s24", "f32")),
     "w64": (w64, "w64", ("u8", "s16", "s24", "f32")),
     "aiff": (aiff, "aiff", ("s8", "s16be", "s24be", "s32be", "s16", "f32be", "ulaw", "alaw")),
     "au": (au, "au", ("s8", "s16be", "s24be", "s32be", "f32be", "f64be", "ulaw", "alaw")),
@@ -280,13 +188,7 @@ HAS_CHUNKS = ("wav", "wavex", "rifx", "rf64", "bw64", "w64", "aiff", "caf")
 
 def chunk(container, name, data):
     if container == "w64":
-        return (
-            name
-            + bytes.fromhex("f3acd3118cd100c04f8edb8a")
-            + le(24 + len(data), 8)
-            + data
-            + pad(data, 8)
-        )
+        return name + W64_GUID + le(24 + len(data), 8) + data + pad(data, 8)
     if container == "caf":
         return name + be(len(data), 8) + data
     return name + (be if container in ("rifx", "aiff") else le)(len(data)) + data + pad(data)
@@ -295,30 +197,13 @@ def chunk(container, name, data):
 def wrong_sizes(container, kind, channels, body):
     """(name, the file)"""
     make = CONTAINERS[container][0]
-    frame = TYPES[kind][0] * channels
-    total = len(body)
-    counts = {
-        "none": 0,
-        "one": frame,
-        "tenth": total // 10 // frame * frame,
-        "half": total // 2 // frame * frame,
-        "less1": total - frame,
-        "all": total,
-        "more": total + 10 * frame,
-        "signed": 0x7FFFFFF0,
-        "open": 0xFFFFFFFF,
-        "open64": -1,
-        "wrapped": total % 4096,
-    }
+    frame, total = TYPES[kind][0] * channels, len(body)
+    counts = {"none": 0, "one": frame, "tenth": total // 10 // frame * frame, "half": total // 2 // frame * frame,
+              "less1": total - frame, "all": total, "more": total + 10 * frame, "signed": 0x7FFFFFF0, "open": 0xFFFFFFFF,
+              "open64": -1, "wrapped": total % 4096}
     size = len(make(kind, channels, body, total, None, b""))
     for name, counted in counts.items():
-        for outer, whole in (
-            ("right", None),
-            ("fits", size - total + counted),
-            ("zero", 8),
-            ("open", 7),
-            ("large", size + 5000),
-        ):
+        for outer, whole in (("right", None), ("fits", size - total + counted), ("zero", 8), ("open", 7), ("large", size + 5000)):
             yield f"size_{name}_{outer}", make(kind, channels, body, counted, whole, b"")
 
 
@@ -327,28 +212,12 @@ def seams(container, kind, channels, body):
     make = CONTAINERS[container][0]
     frame = TYPES[kind][0] * channels
     at = len(body) // 10 // frame // 8 * frame * 8
-    data = b"data" if container != "aiff" else b"SSND"
-    for name, what in (
-        ("zeros40", bytes(40)),
-        ("zeros1000", bytes(1000)),
-        ("id3", b"ID3\x04\0\0\0\0\x01\x00"),
-        ("tag", b"TAG"),
-        ("ape", b"APETAGEX"),
-        ("lyrics", b"LYRICSBEGIN"),
-        ("small", chunk(container, b"LIST", b"INFO" * 4)),
-        ("letters", b"abcdefgh"),
-        ("second", data + le(len(body) - at - 8)),
-        ("lastzeros", None),
-    ):
-        other = (
-            body[:at] + what + body[at + len(what) :]
-            if what is not None
-            else body[:at] + bytes(len(body) - at)
-        )
-        for outer, whole in (
-            ("right", None),
-            ("fits", len(make(kind, channels, body[:at], at, None, b""))),
-        ):
+    things = {"zeros40": bytes(40), "zeros1000": bytes(1000), "id3": b"ID3\x04\0\0\0\0\x01\x00", "tag": b"TAG", "ape": b"APETAGEX",
+              "lyrics": b"LYRICSBEGIN", "small": chunk(container, b"LIST", b"INFO" * 4), "letters": b"abcdefgh",
+              "second": (b"data" if container != "aiff" else b"SSND") + le(len(body) - at - 8), "lastzeros": bytes(len(body) - at)}
+    for name, what in things.items():
+        other = body[:at] + what + body[at + len(what):]
+        for outer, whole in (("right", None), ("fits", len(make(kind, channels, body[:at], at, None, b"")))):
             yield f"seam_{name}_{outer}", make(kind, channels, other, at, whole, b""), other
 
 
@@ -356,15 +225,8 @@ def endings(container, kind, channels, body, rng):
     """All samples are counted; something is behind them."""
     make = CONTAINERS[container][0]
     size = len(make(kind, channels, body, len(body), None, b""))
-    things = {
-        "zeros10": bytes(10),
-        "zeros4000": bytes(4000),
-        "zeros9000": bytes(9000),
-        "noise3": rng.randbytes(3),
-        "noise60": rng.randbytes(60),
-        "noise5000": rng.randbytes(5000),
-        "tag": b"TAG" + bytes(125),
-    }
+    things = {"zeros10": bytes(10), "zeros4000": bytes(4000), "zeros9000": bytes(9000), "noise3": rng.randbytes(3),
+              "noise60": rng.randbytes(60), "noise5000": rng.randbytes(5000), "tag": b"TAG" + bytes(125)}
     if container in HAS_CHUNKS:
         things["list"] = chunk(container, b"LIST", b"INFOINAM" + bytes(30))
         things["lists"] = 2 * things["list"] + chunk(container, b"bext", rng.randbytes(600))
@@ -446,30 +308,19 @@ def encoded_variants(name, data, rng):
             yield f"middle_zeros{length}", data[:half] + bytes(length) + data[half:], None
         # No decoder detects samples with changed bits.
         if name in CHECKED or (length > 1000 and "adpcm" not in name):
-            yield f"middle_zeroed{length}", data[:half] + bytes(length) + data[
-                half + length :
-            ], None
+            yield f"middle_zeroed{length}", data[:half] + bytes(length) + data[half + length:], None
     yield "middle_gone", data[:half] + data[half + 1000 :], None
     for length in (1, 20, 100, 1000, len(data) // 2):
         yield f"end_cut{length}", data[:-length], None
-    for what, end in (
-        ("zeros40", bytes(40)),
-        ("zeros5000", bytes(5000)),
-        ("tag", b"TAG" + bytes(125)),
-        ("ape", APE),
-        ("noise", rng.randbytes(500)),
-    ):
+    for what, end in (("zeros40", bytes(40)), ("zeros5000", bytes(5000)), ("tag", b"TAG" + bytes(125)), ("ape", APE),
+                      ("noise", rng.randbytes(500))):
         yield f"end_{what}", data + end, None
     if data.startswith(b"OggS"):
         pages = pages_of(data)
         first = next(i for i, page in enumerate(pages) if granule(page) > 0)
         for skipped in (1, 2, len(pages) - first - 2):
             begin = first + skipped
-            least = (
-                granule(pages[-1]) - granule(pages[begin - 1]) - 312
-                if name == "opus"
-                else granule(pages[-1]) - granule(pages[begin])
-            )
+            least = granule(pages[-1]) - (granule(pages[begin - 1]) + 312 if name == "opus" else granule(pages[begin]))
             yield f"pages_gone{skipped}", b"".join(pages[:first] + pages[begin:]), least
             yield f"pages_later{skipped}", numbered(pages[:first] + pages[begin:]), least
         for dropped in (1, 2):
@@ -477,17 +328,11 @@ def encoded_variants(name, data, rng):
         yield "pages_without_one", b"".join(pages[: first + 1] + pages[first + 2 :]), None
         yield "pages_twice", data + data, None
     if name.startswith("mp") and "wav" not in name:
-        at = [
-            i
-            for i in range(len(data) - 1)
-            if data[i] == 0xFF and data[i + 1] & 0xE6 in (0xE2, 0xE4)
-        ]
+        at = [i for i in range(len(data) - 1) if data[i] == 0xFF and data[i + 1] & 0xE6 in (0xE2, 0xE4)]
         for number in (2, 5, 20):  # the first recording counts the others
-            yield f"frames_later{number}", data[at[number] :], -(number + 2) * 1152
+            yield f"frames_later{number}", data[at[number]:], -(number + 2) * 1152
     if name.endswith("wav"):
-        yield "size_tenth", data.replace(
-            b"data" + le(len(data) - data.index(b"data") - 8), b"data" + le(1000)
-        ), None
+        yield "size_tenth", data.replace(b"data" + le(len(data) - data.index(b"data") - 8), b"data" + le(1000)), None
 
 
 # ---- the run
@@ -497,44 +342,24 @@ def run(program, folder, whole):
     """(status, warning, samples) of each file by name."""
     pipeline, out = folder / "odd.yaml", folder / "odd.npy"
     pipeline.write_text(PIPELINE.format(root=folder / "files", out=out, whole=whole))
-    ended = subprocess.run(
-        [program, "run", str(pipeline), "--json", "--no-progress"], capture_output=True, text=True
-    )
+    ended = subprocess.run([program, "run", str(pipeline), "--json", "--no-progress"], capture_output=True, text=True)
     if ended.returncode not in (0, 3):
         sys.exit(f"the run ended with {ended.returncode}:\n{ended.stderr[-2000:]}")
-    told = json.loads(
-        subprocess.run(
-            [program, "inspect", str(out), "--json", "--files"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-    )
+    told = json.loads(subprocess.run([program, "inspect", str(out), "--json", "--files"], capture_output=True, text=True, check=True).stdout)
     remarks = {remark["path"]: remark["reason"] for remark in told["remarks"]}
     data = out.read_bytes()
-    rows = array.array("f", data[10 + int.from_bytes(data[8:10], "little") :])
-    return {
-        f["path"]: (
-            f["status"],
-            remarks.get(f["path"], ""),
-            rows[f["offset"] : f["offset"] + f["count"]],
-        )
-        for f in told["files"]
-    }
+    rows = array.array("f", data[10 + int.from_bytes(data[8:10], "little"):])
+    return {f["path"]: (f["status"], remarks.get(f["path"], ""), rows[f["offset"]:f["offset"] + f["count"]]) for f in told["files"]}
 
 
 def is_same(samples, expected, within):
-    return len(samples) == len(expected) and all(
-        abs(a - b) <= within for a, b in zip(samples, expected)
-    )
+    return len(samples) == len(expected) and all(abs(a - b) <= within for a, b in zip(samples, expected))
 
 
 def is_end(samples, whole, least):
     """Whether they are the end of the whole; the first ones depend on what is not there."""
     least, settled = least if least > 0 else len(whole) + least, 8000
-    return least <= len(samples) <= len(whole) and is_same(
-        samples[settled:], whole[len(whole) - len(samples) + settled :], 1e-2
-    )
+    return least <= len(samples) <= len(whole) and is_same(samples[settled:], whole[len(whole) - len(samples) + settled:], 1e-2)
 
 
 def write_files(folder, rng):
@@ -563,43 +388,17 @@ def write_files(folder, rng):
         return expected
     for name, (ending, codec) in ENCODED.items():
         for channels in (1, 2):
-            source = "aevalsrc=" + "|".join(
-                f"0.5*sin(2*PI*(200+{300 + 50 * c}*t)*t)+0.02*sin({7000 + c}*t)"
-                for c in range(channels)
-            )
+            source = "aevalsrc=" + "|".join(f"0.5*sin(2*PI*(200+{300 + 50 * c}*t)*t)+0.02*sin({7000 + c}*t)" for c in range(channels))
             made = folder.parent / f"made.{ending}"
-            subprocess.run(
-                [
-                    "ffmpeg",
-                    "-v",
-                    "error",
-                    "-nostdin",
-                    "-y",
-                    "-f",
-                    "lavfi",
-                    "-i",
-                    f"{source}:s=48000:d=4",
-                    *codec,
-                    "-bitexact",
-                    str(made),
-                ],
-                check=True,
-            )
+            subprocess.run(["ffmpeg", "-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i", f"{source}:s=48000:d=4", *codec, "-bitexact",
+                            str(made)], check=True)
             for variant, data, least in encoded_variants(name, made.read_bytes(), rng):
-                add(
-                    name,
-                    f"x{channels}_{variant}",
-                    ending,
-                    data,
-                    (f"{name}__x{channels}_whole.{ending}", least),
-                )
+                add(name, f"x{channels}_{variant}", ending, data, (f"{name}__x{channels}_whole.{ending}", least))
     return expected
 
 
 def main():
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("melflow")
     arguments.add_argument("--whole", default="4MiB")
     arguments.add_argument("--keep", type=pathlib.Path, help="a folder for the silent ones")
@@ -615,15 +414,9 @@ def main():
             row = table[path.split("__")[0]]
             row["files"] += 1
             status, remark, rows = got.get(path, ("missing", "", []))
-            whole, least = (
-                (got[samples[0]][2], samples[1]) if isinstance(samples, tuple) else (samples, None)
-            )
-            within = (
-                1e-3 if isinstance(samples, tuple) else 0
-            )  # FFmpeg decodes files that libsndfile cannot
-            exact = (
-                is_end(rows, whole, least) if least is not None else is_same(rows, whole, within)
-            )
+            whole, least = (got[samples[0]][2], samples[1]) if isinstance(samples, tuple) else (samples, None)
+            within = 1e-3 if isinstance(samples, tuple) else 0  # FFmpeg decodes files that libsndfile cannot
+            exact = is_end(rows, whole, least) if least is not None else is_same(rows, whole, within)
             if status == "ok" and exact:
                 row["exact, with a warning" if remark else "exact"] += 1
             elif remark:
@@ -634,15 +427,7 @@ def main():
                 if a.keep:
                     a.keep.mkdir(exist_ok=True)
                     shutil.copy(folder / "files" / path, a.keep)
-    columns = (
-        "files",
-        "exact",
-        "exact, with a warning",
-        "part, with a warning",
-        "failed",
-        "skipped",
-        "silent",
-    )
+    columns = ("files", "exact", "exact, with a warning", "part, with a warning", "failed", "skipped", "silent")
     print("| kind | " + " | ".join(columns) + " |\n|---|" + "---|" * len(columns))
     for kind, row in table.items():
         print(f"| {kind} | " + " | ".join(str(row[column]) for column in columns) + " |")

@@ -35,14 +35,11 @@ World::Hook meet(Meeting& meeting) {
 }
 
 Graph full_chain() {
-  return Graph()
-      .node("files", "numbers", "", {{"items", "150"}})
-      .node("a", "step", "files")
-      .node("cut", "expand", "a", {{"blocks", "6"}})
-      .node("sum", "running", "cut")
-      .node("g", "gather", "sum", {{"batch", "5"}})
-      .node("m", "batch_step", "g")
-      .node("out", "batch_keep", "m", {{"ordered", "true"}});
+  return Graph(
+      "files: numbers items=150; a: step < files; "
+      "cut: expand < a blocks=6; sum: running < cut; "
+      "g: gather < sum batch=5; m: batch_step < g; "
+      "out: batch_keep < m ordered=true");
 }
 
 }  // namespace
@@ -57,8 +54,7 @@ TEST_CASE("bounds: a stage really runs as many items at once as it may, and not 
     Meeting meeting(3);  // hangs unless three are inside at the same time
     world.hooks["a"] = meet(meeting);
     const Outcomes o =
-        test::run(Graph()
-                      .node("files", "numbers", "", {{"items", "100"}})
+        test::run(Graph("files: numbers items=100")
                       .node("a", "step", "files",
                             {{"concurrency", "3"}, {"own_threads", own_threads ? "true" : "false"}})
                       .node("out", "keep", "a")
@@ -75,15 +71,12 @@ TEST_CASE("bounds: stages that wait for a device run on dedicated threads, besid
   World world;
   Meeting meeting(4);
   world.hooks["wait"] = meet(meeting);
-  const Outcomes o =
-      test::run(Graph()
-                    .node("files", "numbers", "", {{"items", "50"}, {"own_threads", "true"}})
-                    .node("a", "step", "files", {{"concurrency", "1"}, {"queue", "1"}})
-                    .node("wait", "step", "a",
-                          {{"concurrency", "4"}, {"queue", "3"}, {"own_threads", "true"}})
-                    .node("out", "keep", "wait", {{"own_threads", "true"}, {"concurrency", "2"}})
-                    .workers(1),
-                world);
+  const Outcomes o = test::run(Graph("files: numbers items=50 own_threads=true; "
+                                     "a: step < files concurrency=1 queue=1; "
+                                     "wait: step < a concurrency=4 queue=3 own_threads=true; "
+                                     "out: keep < wait own_threads=true concurrency=2")
+                                   .workers(1),
+                               world);
   CHECK(o.report.counts.ok == 50);
   CHECK(world.log("wait").probe.peak() == 4);
 }
@@ -93,14 +86,11 @@ TEST_CASE(
   const Watchdog watchdog("bounds: engine");
   World world;
   // Hangs unless there are five together.
-  const Outcomes o =
-      test::run(Graph()
-                    .node("files", "numbers", "", {{"items", "200"}})
-                    .node("a", "step", "files",
-                          {{"concurrency", "5"}, {"elsewhere", "true"}, {"fills", "true"}})
-                    .node("out", "keep", "a")
-                    .workers(2),
-                world);
+  const Outcomes o = test::run(Graph("files: numbers items=200; "
+                                     "a: step < files concurrency=5 elsewhere=true fills=true; "
+                                     "out: keep < a")
+                                   .workers(2),
+                               world);
   CHECK(o.report.ending == Ending::complete);
   CHECK(o.report.counts.ok == 200);
   CHECK(stage(o.report, "a").peak_concurrency == 5);
@@ -119,13 +109,11 @@ TEST_CASE("bounds: what an engine does not begin fails, and what breaks the run 
       if (n.item % 10 == 4) return ItemError::skipped("not wanted");
       return {};
     };
-    const Outcomes o =
-        test::run(Graph()
-                      .node("files", "numbers", "", {{"items", "100"}})
-                      .node("a", "step", "files", {{"concurrency", "5"}, {"elsewhere", "true"}})
-                      .node("out", "keep", "a")
-                      .workers(2),
-                  world);
+    const Outcomes o = test::run(Graph("files: numbers items=100; "
+                                       "a: step < files concurrency=5 elsewhere=true; "
+                                       "out: keep < a")
+                                     .workers(2),
+                                 world);
     const Ledger::Counts& c = o.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == 100);
     if (breaks) {
@@ -160,9 +148,7 @@ TEST_CASE("bounds: blocks of an item come to a sink in order, unless it says tha
       return {};
     };
     const Outcomes o =
-        test::run(Graph()
-                      .node("files", "numbers", "", {{"items", "1"}})
-                      .node("cut", "expand", "files", {{"blocks", "900"}})
+        test::run(Graph("files: numbers items=1; cut: expand < files blocks=900")
                       .node("out", "keep", "cut",
                             {{"concurrency", "4"}, {"any_order", any_order ? "true" : "false"}})
                       .workers(4),
@@ -175,9 +161,7 @@ TEST_CASE("bounds: blocks of an item come to a sink in order, unless it says tha
 TEST_CASE("bounds: blocks of one item run side by side only where the stage says that they may") {
   const Watchdog watchdog("bounds: order");
   const auto graph = [](bool any_order) {
-    return Graph()
-        .node("files", "numbers", "", {{"items", "1"}})
-        .node("cut", "expand", "files", {{"blocks", "900"}})
+    return Graph("files: numbers items=1; cut: expand < files blocks=900")
         .node("a", "step", "cut",
               {{"concurrency", "4"}, {"any_order", any_order ? "true" : "false"}})
         .node("out", "keep", "a", {{"any_order", any_order ? "true" : "false"}})
@@ -192,11 +176,10 @@ TEST_CASE("bounds: blocks of one item run side by side only where the stage says
 
   World one_by_one;
   int last = -1;  // not guarded: no other thread is inside
-  one_by_one.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+  one_by_one.hooks["a"] = on_item([&](const Number& n) {
     CHECK(n.block == last + 1);
     last = n.block;
-    return {};
-  };
+  });
   CHECK(test::run(graph(false), one_by_one).report.counts.ok == 1);
   CHECK(one_by_one.log("a").probe.peak() == 1);
 }
@@ -205,14 +188,9 @@ TEST_CASE("bounds: of items in many blocks the oldest goes on first, so that it 
   const Watchdog watchdog("bounds: oldest first");
   World world;
   std::vector<std::size_t> came;  // not guarded: there is one worker
-  world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
-    came.push_back(n.item);
-    return {};
-  };
-  const Outcomes o = test::run(Graph()
-                                   .node("files", "numbers", "", {{"items", "20"}})
-                                   .node("cut", "expand", "files", {{"blocks", "900"}})
-                                   .node("out", "keep", "cut")
+  world.hooks["out"] = on_item([&](const Number& n) { came.push_back(n.item); });
+  const Outcomes o = test::run(Graph("files: numbers items=20; cut: expand < files blocks=900; "
+                                     "out: keep < cut")
                                    .workers(1),
                                world);
   CHECK(o.report.counts.ok == 20);
@@ -230,18 +208,12 @@ TEST_CASE("bounds: a queue fills up to its capacity and no further") {
     World world;
     test::Gate gate;
     // The sink waits until the stage before it has emitted one item for the sink and one per slot.
-    world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-      gate.wait();
-      return {};
-    };
-    world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    world.hooks["out"] = on_item([&](const Number&) { gate.wait(); });
+    world.hooks["a"] = on_item([&](const Number& n) {
       if (n.item == static_cast<std::size_t>(queue)) gate.open();
-      return {};
-    };
+    });
     const Outcomes o = test::run(
-        Graph()
-            .node("files", "numbers", "", {{"items", "100"}})
-            .node("a", "step", "files", {{"concurrency", "1"}})
+        Graph("files: numbers items=100; a: step < files concurrency=1")
             .node("out", "keep", "a",
                   {{"queue", std::to_string(queue)}, {"concurrency", "1"}, {"own_threads", "true"}})
             .workers(2),
@@ -257,25 +229,17 @@ TEST_CASE("bounds: the slowest branch of a fan-out holds back the stage before i
   const Watchdog watchdog("bounds: fan-out");
   World world;
   test::Gate gate;
-  world.hooks["slow"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-    gate.wait();
-    return {};
-  };
+  world.hooks["slow"] = on_item([&](const Number&) { gate.wait(); });
   std::atomic<int> fast{0};
-  world.hooks["fast"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["fast"] = on_item([&](const Number&) {
     // One in the slow sink, two before it: the fast branch gets three, then everything waits.
     if (++fast == 3) gate.open();
-    return {};
-  };
-  const Outcomes o =
-      test::run(Graph()
-                    .node("files", "numbers", "", {{"items", "80"}})
-                    .node("a", "step", "files", {{"concurrency", "1"}})
-                    .node("slow", "keep", "a",
-                          {{"queue", "2"}, {"concurrency", "1"}, {"own_threads", "true"}})
-                    .node("fast", "keep", "a", {{"queue", "50"}})
-                    .workers(2),
-                world);
+  });
+  const Outcomes o = test::run(Graph("files: numbers items=80; a: step < files concurrency=1; "
+                                     "slow: keep < a queue=2 concurrency=1 own_threads=true; "
+                                     "fast: keep < a queue=50")
+                                   .workers(2),
+                               world);
   CHECK(o.report.counts.ok == 80);
 }
 
@@ -308,14 +272,12 @@ TEST_CASE("bounds: exactly the smallest budget carries items of any number of bl
         CAPTURE(batches);
         CAPTURE(ordered);
         World world;
-        Graph g = Graph()
-                      .node("files", "numbers", "", {{"items", "12"}})
-                      .node("a", "step", "files", {{"size", "50"}})
-                      .node("cut", "expand", "a", {{"blocks", "300"}, {"size", "200"}})
-                      .node("sum", "running", "cut", {{"size", "250"}});
+        Graph g = Graph(
+            "files: numbers items=12; a: step < files size=50; "
+            "cut: expand < a blocks=300 size=200; "
+            "sum: running < cut size=250");
         if (batches)
-          g.node("g", "gather", "sum", {{"batch", "8"}, {"size", "0"}})
-              .node("out", "batch_keep", "g");
+          g.nodes("g: gather < sum batch=8 size=0; out: batch_keep < g");
         else
           g.node("out", "keep", "sum");
         g.set("out", "ordered", ordered ? "true" : "false").memory(1000).workers(workers);
@@ -336,11 +298,8 @@ TEST_CASE("bounds: a batch larger than the budget allows goes as far as it is fi
   const Watchdog watchdog("bounds: flush");
   for (int workers : {1, 2, 3}) {
     World world;
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "200"}})
-                                     .node("a", "step", "files")
-                                     .node("g", "gather", "a", {{"batch", "64"}, {"size", "0"}})
-                                     .node("out", "batch_keep", "g")
+    const Outcomes o = test::run(Graph("files: numbers items=200; a: step < files; "
+                                       "g: gather < a batch=64 size=0; out: batch_keep < g")
                                      .memory(1000)  // ten items at once
                                      .workers(workers),
                                  world);
@@ -355,16 +314,14 @@ TEST_CASE("bounds: every payload is covered by the budget, from its making to it
   for (int workers : {1, 2, 3}) {
     for (std::size_t memory : {2000, 3000, 5000}) {
       World world;
-      const Outcomes o =
-          test::run(Graph()
-                        .node("files", "numbers", "", {{"items", "300"}})
-                        .node("a", "step", "files", {{"size", "400"}, {"concurrency", "3"}})
-                        .node("cut", "expand", "a", {{"size", "300"}, {"blocks", "3"}})
-                        .node("b", "step", "cut", {{"size", "300"}, {"concurrency", "3"}})
-                        .node("out", "keep", "b", {{"ordered", "true"}})
-                        .memory(memory)
-                        .workers(workers),
-                    world);
+      const Outcomes o = test::run(Graph("files: numbers items=300; "
+                                         "a: step < files size=400 concurrency=3; "
+                                         "cut: expand < a size=300 blocks=3; "
+                                         "b: step < cut size=300 concurrency=3; "
+                                         "out: keep < b ordered=true")
+                                       .memory(memory)
+                                       .workers(workers),
+                                   world);
       CHECK(o.report.counts.ok == 300);
       CHECK(world.live.peak() <= memory);  // also checked by check_run
       CHECK(world.live.peak() > 0);
@@ -383,30 +340,25 @@ TEST_CASE("bounds: a long item that waits for memory does not keep the oldest on
       World world;
       test::Gate gate;
       std::atomic<int> parked{0};
-      world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      world.hooks["a"] = on_item([&](const Number& n) {
         if (n.item == 0) gate.wait();
-        return {};
-      };
+      });
       // 300 bytes per block and 3000 in all, 900 of them for the oldest only: seven blocks for the
       // others and the one that item 0 holds. So items 1 and 2 get four beside their first ones.
-      world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      world.hooks["out"] = on_item([&](const Number& n) {
         if (n.item > 0 && ++parked == 5) gate.open();
-        return {};
-      };
-      const Outcomes o =
-          test::run(Graph()
-                        .node("files", "numbers", "", {{"items", "3"}})
-                        .node("a", "step", "files",
-                              {{"concurrency", "3"}, {"own_threads", "true"}, {"queue", "3"}})
-                        .node("b", "step", "a", {{"concurrency", "1"}, {"queue", "3"}})
-                        .node("cut", "expand", "b",
-                              {{"blocks", "900"},
-                               {"concurrency", std::to_string(concurrency)},
-                               {"queue", std::to_string(queue)}})
-                        .node("out", "keep", "cut", {{"ordered", "true"}})
-                        .memory(3000)
-                        .workers(2),
-                    world);
+      });
+      const Outcomes o = test::run(Graph("files: numbers items=3; "
+                                         "a: step < files concurrency=3 own_threads=true queue=3; "
+                                         "b: step < a concurrency=1 queue=3")
+                                       .node("cut", "expand", "b",
+                                             {{"blocks", "900"},
+                                              {"concurrency", std::to_string(concurrency)},
+                                              {"queue", std::to_string(queue)}})
+                                       .node("out", "keep", "cut", {{"ordered", "true"}})
+                                       .memory(3000)
+                                       .workers(2),
+                                   world);
       CHECK(o.report.ending == Ending::complete);
       CHECK(o.report.counts.ok == 3);
     }
@@ -416,10 +368,8 @@ TEST_CASE("bounds: a long item that waits for memory does not keep the oldest on
 TEST_CASE("bounds: items as large as the whole budget pass one by one") {
   const Watchdog watchdog("bounds: one at a time");
   World world;
-  const Outcomes o = test::run(Graph()
-                                   .node("files", "numbers", "", {{"items", "100"}})
-                                   .node("a", "step", "files", {{"size", "1000"}})
-                                   .node("out", "keep", "a", {{"ordered", "true"}})
+  const Outcomes o = test::run(Graph("files: numbers items=100; a: step < files size=1000; "
+                                     "out: keep < a ordered=true")
                                    .memory(1000)
                                    .workers(3),
                                world);

@@ -17,10 +17,7 @@ TEST_CASE("files per task: so many go together, in order, and the last task has 
   // The source's node is asked once per task, and so is the budget: with a budget of one task,
   // nothing is made before the previous task is through.
   std::vector<std::size_t> order;
-  world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
-    order.push_back(n.item);
-    return {};
-  };
+  world.hooks["a"] = on_item([&](const Number& n) { order.push_back(n.item); });
   const Outcomes o = test::run(together(10, "4", {{"concurrency", "1"}}).workers(1), world);
   CHECK(order == all_but(10, {}));
   CHECK(o.report.counts.ok == 10);
@@ -39,10 +36,9 @@ TEST_CASE("files per task: files of one task follow each other, several tasks ru
   // Each task waits in its second file until the other task is at the same point: with one file per
   // task, or with one task for all, they would never meet.
   std::latch met(2);
-  world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["a"] = on_item([&](const Number& n) {
     if (n.item % 2 == 1) met.arrive_and_wait();
-    return {};
-  };
+  });
   const Outcomes o = test::run(together(4, "2", {{"concurrency", "2"}}).workers(3), world);
   CHECK(o.report.counts.ok == 4);
   CHECK(stage(o.report, "a").peak_concurrency == 2);
@@ -102,9 +98,8 @@ TEST_CASE("files per task: engines one behind the other each count what they wer
     const Outcomes o =
         test::run(Graph()
                       .node("files", "numbers", "", {{"items", "12"}, {"files_per_task", files}})
-                      .node("a", "step", "files", {{"elsewhere", "true"}, {"concurrency", "2"}})
-                      .node("b", "step", "a", {{"elsewhere", "true"}, {"concurrency", "2"}})
-                      .node("out", "keep", "b")
+                      .nodes("a: step < files elsewhere=true concurrency=2; "
+                             "b: step < a elsewhere=true concurrency=2; out: keep < b")
                       .workers(2),
                   world);
     for (const char* name : {"a", "b", "out"}) {
@@ -130,10 +125,8 @@ TEST_CASE("files per task: all files of a task may fail") {
     CAPTURE(option);
     World world;
     world.check_edges = false;
-    world.hooks["a"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
-      if (n.item / 4 == 1) return ItemError::failed("all of it");
-      return {};
-    };
+    world.hooks["a"] =
+        fail_if([](const Number& n) { return n.item / 4 == 1; }, ItemError::failed("all of it"));
     const Outcomes o = test::run(together(12, "4", {{option, "true"}}).workers(2), world);
     CHECK(o.report.counts.failed == 4);
     CHECK(items(world) == all_but(12, {4, 5, 6, 7}));
@@ -150,9 +143,8 @@ TEST_CASE("files per task: a file that gives several blocks gives them in the mi
       const Outcomes o =
           test::run(Graph()
                         .node("files", "numbers", "", {{"items", "40"}, {"files_per_task", files}})
-                        .node("cut", "expand", "files", {{"blocks", "5"}})
-                        .node("sum", "running", "cut")
-                        .node("out", "keep", "sum", {{"ordered", "true"}})
+                        .nodes("cut: expand < files blocks=5; sum: running < cut; "
+                               "out: keep < sum ordered=true")
                         .workers(workers),
                     world);
       CHECK(o.report.counts.ok == 40);
@@ -196,9 +188,8 @@ TEST_CASE("files per task: what fails between two of its blocks leaves the next 
           Graph()
               .node("files", "numbers", "",
                     {{"items", std::to_string(count)}, {"files_per_task", std::to_string(count)}})
-              .node("cut", "expand", "files", {{"blocks", "3"}, {"concurrency", "1"}})
-              .node("look", "step", "cut")
-              .node("out", "keep", "look")
+              .nodes("cut: expand < files blocks=3 concurrency=1; "
+                     "look: step < cut; out: keep < look")
               .workers(workers),
           world);
       CHECK(remarks(o) == Texts{"item" + std::to_string(bad) + " failed look: no good"});
@@ -213,17 +204,14 @@ TEST_CASE("files per task: an error between blocks is that of its file alone") {
   const auto count = bad + 5;
   World world;
   world.check_edges = false;
-  world.hooks["cut"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
-    if (n.item == bad && n.block == 1) return ItemError::failed("broken off");
-    return {};
-  };
+  world.hooks["cut"] = fail_if([&](const Number& n) { return n.item == bad && n.block == 1; },
+                               ItemError::failed("broken off"));
   const Outcomes o = test::run(
       Graph()
           .node("files", "numbers", "",
                 {{"items", std::to_string(count)}, {"files_per_task", std::to_string(count)}})
-          .node("cut", "expand", "files", {{"blocks", "3"}})
-          .node("sum", "running", "cut")
-          .node("out", "keep", "sum", {{"ordered", "true"}})
+          .nodes("cut: expand < files blocks=3; sum: running < cut; "
+                 "out: keep < sum ordered=true")
           .workers(2),
       world);
   CHECK(remarks(o) == Texts{"item" + std::to_string(bad) + " failed cut: broken off"});
@@ -235,14 +223,11 @@ TEST_CASE("files per task: one task may complete several batches") {
   for (int workers : test::kWorkers) {
     CAPTURE(workers);
     World world;
-    const Outcomes o =
-        test::run(Graph()
-                      .node("files", "numbers", "", {{"items", "23"}, {"files_per_task", "10"}})
-                      .node("g", "gather", "files", {{"batch", "4"}})
-                      .node("m", "batch_step", "g")
-                      .node("out", "batch_keep", "m", {{"ordered", "true"}})
-                      .workers(workers),
-                  world);
+    const Outcomes o = test::run(Graph("files: numbers items=23 files_per_task=10; "
+                                       "g: gather < files batch=4; m: batch_step < g; "
+                                       "out: batch_keep < m ordered=true")
+                                     .workers(workers),
+                                 world);
     CHECK(o.report.counts.ok == 23);
     CHECK(stage(o.report, "g").items_in == 23);
     CHECK(stage(o.report, "g").rows_out == 23);
@@ -258,15 +243,11 @@ TEST_CASE("files per task: a file that failed before is omitted from the batches
   world.check_edges = false;
   world.hooks["m"] = fails(6, ItemError::failed("in the batch"));
   world.hooks["a"] = fails(2, ItemError::failed("before it"));
-  const Outcomes o =
-      test::run(Graph()
-                    .node("files", "numbers", "", {{"items", "12"}, {"files_per_task", "12"}})
-                    .node("a", "step", "files")
-                    .node("g", "gather", "a", {{"batch", "4"}})
-                    .node("m", "batch_step", "g")
-                    .node("out", "batch_keep", "m", {{"ordered", "true"}})
-                    .workers(1),
-                world);
+  const Outcomes o = test::run(Graph("files: numbers items=12 files_per_task=12; "
+                                     "a: step < files; g: gather < a batch=4; "
+                                     "m: batch_step < g; out: batch_keep < m ordered=true")
+                                   .workers(1),
+                               world);
   CHECK(remarks(o) == Texts{"item2 failed a: before it", "item6 failed m: in the batch"});
   CHECK(items(world) == all_but(12, {2, 6}));
   CHECK(stage(o.report, "g").items_in == 11);
@@ -275,15 +256,11 @@ TEST_CASE("files per task: a file that failed before is omitted from the batches
 TEST_CASE("files per task: several branches each get the whole task") {
   const Watchdog watchdog("files per task: branches");
   World world;
-  const Outcomes o =
-      test::run(Graph()
-                    .node("files", "numbers", "", {{"items", "30"}, {"files_per_task", "8"}})
-                    .node("a", "step", "files")
-                    .node("x", "keep", "a")
-                    .node("y", "keep", "a", {{"own_threads", "true"}})
-                    .node("z", "keep", "files")
-                    .workers(2),
-                world);
+  const Outcomes o = test::run(Graph("files: numbers items=30 files_per_task=8; "
+                                     "a: step < files; x: keep < a; "
+                                     "y: keep < a own_threads=true; z: keep < files")
+                                   .workers(2),
+                               world);
   CHECK(o.report.counts.ok == 30);
   for (const char* sink : {"x", "y", "z"}) CHECK(items(world, sink) == all_but(30, {}));
 }
@@ -296,10 +273,8 @@ TEST_CASE("files per task: a task takes no more of the budget than leaves room f
     World world;
     Graph g = together(50, "64").workers(1).memory(memory);
     std::size_t peak = 0;
-    world.hooks["a"] = [&](const Number&, ItemContext* c) -> std::optional<ItemError> {
-      peak = std::max(peak, c->run().budget->used());
-      return {};
-    };
+    world.hooks["a"] = on_item(
+        [&](const Number& n, ItemContext* c) { peak = std::max(peak, c->run().budget->used()); });
     const Outcomes o = test::run(g.set("a", "size", "100"), world);
     CHECK(o.report.counts.ok == 50);
     CHECK(peak <= memory);

@@ -24,14 +24,10 @@ std::string problems_of(const Graph& graph) {
   return problems_of(graph, world);
 }
 
-Graph chain() {
-  return Graph().node("files", "numbers").node("a", "step", "files").node("out", "keep", "a");
-}
+Graph chain() { return Graph("files: numbers; a: step < files; out: keep < a"); }
 
 // Two branches after f.
-Graph forked() {
-  return Graph().node("files", "numbers").node("f", "fork", "files", {{"outputs", "2"}});
-}
+Graph forked() { return Graph("files: numbers; f: fork < files outputs=2"); }
 
 // A stage whose requirements and properties a test can see; and stages that reject their options.
 struct PlainOptions {
@@ -122,10 +118,9 @@ Graph::Options level(int n) { return {{"level", std::to_string(n)}}; }
 TEST_CASE("builder: a good chain becomes a plan in topological order, auto filled in") {
   World world;
   // Written starting from the sink: the order of the description does not matter.
-  Graph g = Graph()
-                .node("out", "keep", "a", {{"concurrency", "3"}, {"queue", "7"}})
-                .node("a", "step", "files")
-                .node("files", "numbers")
+  Graph g = Graph(
+                "out: keep < a concurrency=3 queue=7; a: step < files; "
+                "files: numbers")
                 .workers(5);
   const Plan plan = build_plan(g.spec, world.registry);
   REQUIRE(plan.nodes.size() == 3);
@@ -160,11 +155,9 @@ TEST_CASE("builder: a good chain becomes a plan in topological order, auto fille
 
 TEST_CASE("builder: an auto queue has a place for each item the node before may have under way") {
   World world;
-  const Graph g = Graph()
-                      .node("files", "numbers")
-                      .node("a", "step", "files", {{"concurrency", "9"}})
-                      .node("b", "step", "a", {{"concurrency", "2"}})
-                      .node("out", "keep", "b", {{"concurrency", "3"}});
+  const Graph g = Graph(
+      "files: numbers; a: step < files concurrency=9; "
+      "b: step < a concurrency=2; out: keep < b concurrency=3");
   const Plan plan = build_plan(g.spec, world.registry);
   CHECK(plan.nodes[1].queue == 18);
   CHECK(plan.nodes[2].queue == 9);
@@ -173,12 +166,11 @@ TEST_CASE("builder: an auto queue has a place for each item the node before may 
 
 TEST_CASE("builder: an auto queue is stored as auto") {
   World world;
-  const Graph g = Graph()
-                      .node("files", "numbers")
-                      .node("a", "step", "files", {{"concurrency", "9"}})
-                      .node("b", "step", "a", {{"concurrency", "2"}, {"queue", "auto"}})
-                      .node("c", "step", "b", {{"queue", "5"}, {"start_at", "0.3"}})
-                      .node("out", "keep", "c", {{"concurrency", "300"}});
+  const Graph g = Graph(
+      "files: numbers; a: step < files concurrency=9; "
+      "b: step < a concurrency=2 queue=auto; "
+      "c: step < b queue=5 start_at=0.3; "
+      "out: keep < c concurrency=300");
   const Plan plan = build_plan(g.spec, world.registry);
   struct Row {
     const char *name, *stored, *start_at;
@@ -205,11 +197,7 @@ TEST_CASE("builder: start_at is for queues whose items hold nothing that others 
   info.traits.lends = true;
   world.registry.add(info);
   const auto graph = [](const char* node) {
-    return Graph()
-        .node("files", "numbers")
-        .node("a", "lending", "files")
-        .node("out", "keep", "a")
-        .set(node, "start_at", "0.5");
+    return Graph("files: numbers; a: lending < files; out: keep < a").set(node, "start_at", "0.5");
   };
   CHECK(problems_of(graph("a"), world).empty());
   CHECK(problems_of(graph("files"), world)
@@ -263,18 +251,17 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       "; data flows from the source to the sinks, so one of these nodes must take its input from "
       "another node";
   const std::vector<Case> cases{
-      {"unknown stage, nothing near", chain().node("b", "xxxxxxxxx", "a").node("out2", "keep", "b"),
+      {"unknown stage, nothing near", chain().nodes("b: xxxxxxxxx < a; out2: keep < b"),
        "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'; `melflow stages` lists all stages, and "
        "--plugin FILE adds those of a plug-in"},
       {"unknown common option", chain().node("b", "keep", "a", {{"queu", "3"}}),
        "test.yaml:4:30: b.queu: unknown option of keep. Did you mean 'queue'?"},
-      {"option out of range",
-       chain().node("b", "expand", "a", {{"blocks", "0"}}).node("o", "keep", "b"),
+      {"option out of range", chain().nodes("b: expand < a blocks=0; o: keep < b"),
        "test.yaml:4:35: b.blocks: 0 is out of range; allowed: 1 to 1000"},
       {"concurrency too large", chain().node("b", "keep", "a", {{"concurrency", "1025"}}),
        "test.yaml:4:35: b.concurrency: 1025 is out of range; allowed: 1 to 1024"},
       {"concurrency of a serial stage",
-       chain().node("b", "gather", "a", {{"concurrency", "2"}}).node("o", "batch_keep", "b"),
+       chain().nodes("b: gather < a concurrency=2; o: batch_keep < b"),
        "test.yaml:4:35: b.concurrency: 2 is out of range, gather takes at most 1"},
       {"start_at out of range", chain().node("b", "keep", "a", {{"start_at", "1.5"}}),
        "test.yaml:4:35: b.start_at: 1.5 is out of range; allowed: 0 to 1"},
@@ -284,89 +271,61 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:25: b.from: batch_keep takes batches, but 'a' (step) gives numbers; put a "
        "gather between them"},
       {"type mismatch that two stages bridge",
-       chain()
-           .node("g", "gather", "a")
-           .node("b", "batch_keep", "g")
-           .node("c", "batch_keep", "files"),
+       chain().nodes("g: gather < a; b: batch_keep < g; c: batch_keep < files"),
        "test.yaml:6:25: c.from: batch_keep takes batches, but 'files' (numbers) gives numbers; put "
        "a gather between them"},
       {"type mismatch that nothing bridges",
-       Graph()
-           .node("files", "numbers")
-           .node("g", "gather", "files")
-           .node("w", "to_word", "g")
-           .node("x", "keep", "w"),
+       Graph("files: numbers; g: gather < files; w: to_word < g; "
+             "x: keep < w"),
        "test.yaml:3:25: w.from: to_word takes numbers, but 'g' (gather) gives batches\n"
        "test.yaml:4:25: x.from: keep takes numbers, but 'w' (to_word) gives words"},
       {"a stage that makes what there is already",
-       Graph()
-           .node("files", "numbers")
-           .node("g", "gather", "files")
-           .node("h", "gather", "g")
-           .node("o", "batch_keep", "h"),
+       Graph("files: numbers; g: gather < files; h: gather < g; "
+             "o: batch_keep < h"),
        "test.yaml:3:25: h.from: gather takes numbers, but 'g' (gather) gives batches; remove h, "
        "since 'g' (gather) gives batches already, and write from: g in o"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
        "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write a node "
        "with keep for each"},
       {"a join of two ways behind the same output",
-       forked()
-           .node("a", "step", "f.o0")
-           .node("b", "step", "f.o0")
-           .node("j", "join", "[a, b, f.o1]")
-           .node("o", "keep", "j"),
+       forked().nodes("a: step < f.o0; b: step < f.o0; j: join < [a, b, f.o1]; "
+                      "o: keep < j"),
        "test.yaml:5:25: j.from: join joins the outputs of a route or several sources, but every "
        "file comes by both a and b; take one of them, or put a route before them"},
       {"a join of other things",
-       forked().node("g", "gather", "f.o0").node("j", "join", "[f.o1, g]").node("o", "keep", "j"),
+       forked().nodes("g: gather < f.o0; j: join < [f.o1, g]; o: keep < j"),
        "test.yaml:4:25: j.from: join takes numbers, but 'g' (gather) gives batches"},
-      {"a cycle through a join",
-       forked().node("a", "step", "j").node("j", "join", "[f.o0, a]").node("o", "keep", "f.o1"),
+      {"a cycle through a join", forked().nodes("a: step < j; j: join < [f.o0, a]; o: keep < f.o1"),
        "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
       {"from a sink", chain().node("b", "keep", "out"),
        "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
-      {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
+      {"a source with an input", chain().nodes("b: numbers < a; o: keep < b"),
        "test.yaml:4:25: b.from: numbers is a source and takes no input"},
       {"a source and what is no source",
-       Graph()
-           .node("x", "numbers")
-           .node("y", "numbers")
-           .node("a", "step", "x")
-           .node("o", "keep", "[a, y]"),
+       Graph("x: numbers; y: numbers; a: step < x; o: keep < [a, y]"),
        "test.yaml:4:25: o.from: keep takes one input, but 2 are given (a, y); write a node with "
        "keep for each"},
       {"sources with other options of the whole run",
-       Graph()
-           .node("x", "numbers", "", {{"group", "2"}})
-           .node("y", "numbers", "", {{"group", "3"}, {"files_per_task", "4"}})
-           .node("o", "keep", "[x, y]"),
+       Graph("x: numbers group=2; y: numbers group=3 files_per_task=4; "
+             "o: keep < [x, y]"),
        "test.yaml:2:25: y.group: is 3 here and 2 in x; it is the whole run's, so write the same in "
        "all sources\n"
        "test.yaml:2:35: y.files_per_task: is 4 here and auto in x; it is the whole run's, so write "
        "the same in all sources"},
-      {"a source with a slash in its name",
-       Graph().node("x", "numbers").node("y/z", "numbers").node("o", "keep", "[x, y/z]"),
+      {"a source with a slash in its name", Graph("x: numbers; y/z: numbers; o: keep < [x, y/z]"),
        "test.yaml:2:3: y/z: with several sources the names of files begin with that of their "
        "source and a slash, so it has none itself; rename the node"},
       {"sources joined twice",
-       Graph()
-           .node("x", "numbers")
-           .node("y", "numbers")
-           .node("j", "join", "[x, y]")
-           .node("k", "join", "[j, y]")
-           .node("o", "keep", "k"),
+       Graph("x: numbers; y: numbers; j: join < [x, y]; "
+             "k: join < [j, y]; o: keep < k"),
        "test.yaml:4:25: k.from: join joins the outputs of a route or several sources, but every "
        "file comes by both j and y; take one of them, or put a route before them"},
-      {"no source", Graph().node("a", "step", "b").node("b", "step", "a").node("o", "keep", "b"),
+      {"no source", Graph("a: step < b; b: step < a; o: keep < b"),
        "test.yaml:1:25: a.from: the graph has a cycle: a -> b -> a" + cycle},
       {"a cycle beside the chain",
-       chain()
-           .node("p", "step", "r")
-           .node("q", "step", "p")
-           .node("r", "step", "q")
-           .node("o", "keep", "r"),
+       chain().nodes("p: step < r; q: step < p; r: step < q; o: keep < r"),
        "test.yaml:4:25: p.from: the graph has a cycle: p -> q -> r -> p" + cycle},
-      {"a node that takes its own output", chain().node("p", "step", "p").node("o", "keep", "p"),
+      {"a node that takes its own output", chain().nodes("p: step < p; o: keep < p"),
        "test.yaml:4:25: p.from: the graph has a cycle: p -> p" + cycle},
       {"nothing at all", Graph(),
        "the graph has no source; it starts with a stage such as numbers"},
@@ -378,11 +337,10 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
 }
 
 TEST_CASE("builder: all problems of a plan come in one error, in the order of the file") {
-  const Graph g = Graph()
-                      .node("files", "numberz")
-                      .node("a", "step", "filse", {{"queue", "0"}, {"wrok", "1"}})
-                      .node("a", "expand", "files", {{"blocks", "1001"}})
-                      .node("out", "keep", "[a, files]", {{"concurrency", "-1"}});
+  const Graph g = Graph(
+      "files: numberz; a: step < filse queue=0 wrok=1; "
+      "a: expand < files blocks=1001; "
+      "out: keep < [a, files] concurrency=-1");
   CHECK(
       problems_of(g) ==
       "test.yaml:1:15: files: unknown stage 'numberz'. Did you mean 'numbers'?\n"
@@ -399,11 +357,9 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
 
 TEST_CASE("builder: a budget below what the largest block needs is refused at its place") {
   // step + expand: 300 + 500 bytes per block, and two blocks while one is cut from the other.
-  Graph g = Graph()
-                .node("files", "numbers")
-                .node("a", "step", "files", {{"size", "300"}})
-                .node("b", "expand", "a", {{"size", "500"}})
-                .node("out", "keep", "b");
+  Graph g = Graph(
+      "files: numbers; a: step < files size=300; "
+      "b: expand < a size=500; out: keep < b");
   World world;
   CHECK(problems_of(g.memory(1600), world).empty());
   const Plan plan = build_plan(g.spec, world.registry);
@@ -413,7 +369,7 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B is too little"));
   CHECK(message.find("1.6 kB") == std::string::npos);
   CHECK(
-      message.ends_with("this pipeline needs 1600B at least; "
+      message.ends_with("this pipeline needs 1600B, or smaller blocks (b.size, a.size); "
                         "a size without a unit is in bytes. Did you mean '1599MiB'?"));
 }
 
@@ -421,11 +377,9 @@ TEST_CASE("builder: a plan whose items grow without bound is refused, naming wha
   World world;
   Planned seen;
   add_planner(world, seen);
-  const Graph g = Graph()
-                      .node("files", "numbers", "", {{"size", "0"}})
-                      .node("a", "planner", "files", {{"level", "9"}})
-                      .node("b", "step", "a")
-                      .node("out", "keep", "b")
+  const Graph g = Graph(
+                      "files: numbers size=0; a: planner < files level=9; "
+                      "b: step < a; out: keep < b")
                       .memory(std::size_t{1} << 40);
   CHECK(problems_of(g, world) ==
         "test.yaml:100:9: memory.host: no amount is enough, since the output of a (planner) grows "
@@ -433,10 +387,7 @@ TEST_CASE("builder: a plan whose items grow without bound is refused, naming wha
 }
 
 TEST_CASE("builder: without a stage that cuts files into blocks, one block of memory is enough") {
-  Graph g = Graph()
-                .node("files", "numbers")
-                .node("a", "step", "files", {{"size", "300"}})
-                .node("out", "keep", "a");
+  Graph g = Graph("files: numbers; a: step < files size=300; out: keep < a");
   CHECK(problems_of(g.memory(300)).empty());
   CHECK_FALSE(problems_of(g.memory(299)).empty());
 }
@@ -479,8 +430,7 @@ TEST_CASE("builder: what a stage finds wrong stands at the option or the node it
   Planned seen;
   add_planner(world, seen);
   const auto graph = [](int of) {
-    return Graph()
-        .node("files", "numbers")
+    return Graph("files: numbers")
         .node("p", "planner", "files", level(of))
         .node("out", "keep", "p");
   };
@@ -500,12 +450,10 @@ TEST_CASE("builder: the same work twice is a warning, at the node that comes sec
   };
   const auto two = [](Graph::Options a, Graph::Options b) {
     for (Graph::Options* options : {&a, &b}) options->emplace_back("node", "same");
-    return Graph()
-        .node("files", "numbers")
+    return Graph("files: numbers")
         .node("a", "expand", "files", a)
         .node("b", "expand", "files", b)
-        .node("out_a", "keep", "a")
-        .node("out_b", "keep", "b");
+        .nodes("out_a: keep < a; out_b: keep < b");
   };
   CHECK(warnings(two({{"blocks", "2"}, {"queue", "3"}}, {{"blocks", "2"}})) ==
         "test.yaml:3:3: b: does again what a (line 2) does with the same input; what takes b can "
@@ -513,11 +461,7 @@ TEST_CASE("builder: the same work twice is a warning, at the node that comes sec
   CHECK(warnings(two({{"blocks", "2"}}, {{"blocks", "3"}})).empty());
   CHECK(warnings(two({}, {{"on_failure", "branch"}})).empty());
   // Two outputs of the same rows may be intended.
-  CHECK(warnings(Graph()
-                     .node("files", "numbers")
-                     .node("out_a", "keep", "files")
-                     .node("out_b", "keep", "files"))
-            .empty());
+  CHECK(warnings(Graph("files: numbers; out_a: keep < files; out_b: keep < files")).empty());
 }
 
 TEST_CASE("builder: an option without effect is a warning") {
@@ -528,8 +472,7 @@ TEST_CASE("builder: an option without effect is a warning") {
     CAPTURE(of);
     Graph::Options options = level(of);
     options.push_back({"hint", "3"});
-    const Plan plan = build_plan(Graph()
-                                     .node("files", "numbers")
+    const Plan plan = build_plan(Graph("files: numbers")
                                      .node("p", "planner", "files", options)
                                      .node("out", "keep", "p")
                                      .spec,
@@ -545,14 +488,12 @@ TEST_CASE("builder: requirements go up from all branches, properties come down i
   World world;
   Planned seen;
   add_planner(world, seen);
-  const Graph g = Graph()
-                      .node("files", "numbers")
+  const Graph g = Graph("files: numbers")
                       .node("top", "planner", "files", level(1))
                       .node("left", "planner", "top", level(3))
                       .node("right", "planner", "top", level(5))
                       .node("deep", "planner", "right", level(2))
-                      .node("out1", "keep", "left")
-                      .node("out2", "keep", "deep");
+                      .nodes("out1: keep < left; out2: keep < deep");
   (void)build_plan(g.spec, world.registry);
   CHECK(seen.below["top"].get(kLevel) == 5);  // the larger of the two
   CHECK(seen.below["top"].get(of_node("left")) == 1);
@@ -588,8 +529,7 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
     World world;
     Planned seen;
     add_planner(world, seen);
-    const Graph g = Graph()
-                        .node("files", "numbers")
+    const Graph g = Graph("files: numbers")
                         .node("a", "planner", "files", {{"path", row.one}})
                         .node("b", "planner", "a", {{"path", row.other}})
                         .node("out", "keep", "b");
@@ -601,11 +541,9 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
   Planned seen;
   add_planner(world, seen);
   const std::string absolute = std::filesystem::current_path() / "out";
-  const Graph g = Graph()
-                      .node("files", "numbers")
+  const Graph g = Graph("files: numbers")
                       .node("a", "planner", "files", {{"path", absolute}})
-                      .node("b", "planner", "a", {{"path", "out"}})
-                      .node("out", "keep", "b");
+                      .nodes("b: planner < a path=out; out: keep < b");
   CHECK(problems_of(g, world) ==
         "test.yaml:3:35: b.path: out is also written by a (planner); give it another path");
 }
@@ -631,12 +569,9 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
     return out;
   };
   world.registry.add(info);
-  const Graph g = Graph()
-                      .node("files", "numbers", "", {{"items", "50"}})
-                      .node("a", "triple", "files")
-                      .node("b", "step", "a")
-                      .node("out", "keep", "b")
-                      .node("early", "keep", "a");
+  const Graph g = Graph(
+      "files: numbers items=50; a: triple < files; b: step < a; "
+      "out: keep < b; early: keep < a");
   const Plan plan = test::make_plan(g, world);
   std::vector<std::string> edges;
   for (const PlanNode& n : plan.nodes)
@@ -660,7 +595,7 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
             .starts_with("test.yaml:2:3: a.before.levle: unknown option of "
                          "step; `melflow stages step` lists its options\n"));
   // The names of the chain's nodes are taken.
-  CHECK(problems_of(Graph(g).node("a.behind", "step", "b").node("last", "keep", "a.behind"), world)
+  CHECK(problems_of(Graph(g).nodes("a.behind: step < b; last: keep < a.behind"), world)
             .find("a.behind: there are two nodes of this name") != std::string::npos);
 }
 

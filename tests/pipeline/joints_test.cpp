@@ -22,8 +22,7 @@ Edges joints(const Graph& graph) {
 
 TEST_CASE("joints: each edge of the plan is one of oneTBB's") {
   const Watchdog watchdog("joints: chain");
-  CHECK(joints(
-            Graph().node("files", "numbers").node("a", "step", "files").node("out", "keep", "a")) ==
+  CHECK(joints(Graph("files: numbers; a: step < files; out: keep < a")) ==
         Edges{
             "a -> out (multifunction_node)",
             "files -> a (multifunction_node)",
@@ -34,8 +33,7 @@ TEST_CASE("joints: a stage with threads or an engine is an async_node") {
   const Watchdog watchdog("joints: dedicated threads");
   for (const char* option : {"own_threads", "elsewhere"}) {
     CAPTURE(option);
-    CHECK(joints(Graph()
-                     .node("files", "numbers")
+    CHECK(joints(Graph("files: numbers")
                      .node("a", "step", "files", {{option, "true"}})
                      .node("out", "keep", "a")) == Edges{
                                                        "a -> out (multifunction_node)",
@@ -46,14 +44,11 @@ TEST_CASE("joints: a stage with threads or an engine is an async_node") {
 
 TEST_CASE("joints: each branch has an edge") {
   const Watchdog watchdog("joints: branches");
-  CHECK(joints(Graph()
-                   .node("files", "numbers")
-                   .node("x", "keep", "files")
-                   .node("y", "keep", "files", {{"own_threads", "true"}})) ==
-        Edges{
-            "files -> x (multifunction_node)",
-            "files -> y (async_node)",
-        });
+  CHECK(joints(Graph("files: numbers; x: keep < files; "
+                     "y: keep < files own_threads=true")) == Edges{
+                                                                 "files -> x (multifunction_node)",
+                                                                 "files -> y (async_node)",
+                                                             });
 }
 
 TEST_CASE("joints: what the rule says of any plan is what is written out above") {

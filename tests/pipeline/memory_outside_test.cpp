@@ -83,15 +83,10 @@ Ran run(int workers, const std::function<void(Runner&, std::deque<Item>&)>& idle
   world.check_edges = false;
   Runner* running = nullptr;
   Uploads uploads([&](std::deque<Item>& held) { idle(*running, held); });
-  world.hooks["out"] = [&](const Number&, ItemContext* context) -> std::optional<ItemError> {
-    uploads.put(context->item());
-    return {};
-  };
+  world.hooks["out"] =
+      on_item([&](const Number& n, ItemContext* context) { uploads.put(context->item()); });
   world.on_drop_waiting["out"] = [&] { uploads.end(); };
-  Runner runner(test::make_plan(Graph()
-                                    .node("files", "numbers", "", {{"items", "30"}})
-                                    .node("a", "step", "files")
-                                    .node("out", "keep", "a")
+  Runner runner(test::make_plan(Graph("files: numbers items=30; a: step < files; out: keep < a")
                                     .memory(1000)
                                     .workers(workers),
                                 world));
@@ -138,12 +133,11 @@ TEST_CASE("memory outside: one item at a time, which a sink's own thread drops")
         lock.lock();
       }
     });
-    world.hooks["out"] = [&](const Number&, ItemContext* context) -> std::optional<ItemError> {
+    world.hooks["out"] = on_item([&](const Number& n, ItemContext* context) {
       const std::lock_guard lock(mutex);
       held = context->item();
       changed.notify_one();
-      return {};
-    };
+    });
     world.on_drop_waiting["out"] = [&] {
       {
         const std::lock_guard lock(mutex);
@@ -153,10 +147,8 @@ TEST_CASE("memory outside: one item at a time, which a sink's own thread drops")
       drops.join();
       held = {};
     };
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "1000"}})
-                                     .node("a", "step", "files")
-                                     .node("out", "keep", "a")
+    const Outcomes o = test::run(Graph("files: numbers items=1000; a: step < files; "
+                                       "out: keep < a")
                                      .memory(300)
                                      .workers(workers),
                                  world);
@@ -180,16 +172,12 @@ TEST_CASE("memory outside: a sink lets go of what waits for lost items when noth
       most = std::max(most, held.size());
       mine.swap(held);
     };
-    world.hooks["out"] = [&](const Number&, ItemContext* context) -> std::optional<ItemError> {
+    world.hooks["out"] = on_item([&](const Number& n, ItemContext* context) {
       const std::lock_guard lock(mutex);
       held.push_back(context->item());
-      return {};
-    };
+    });
     world.on_drop_lost["out"] = world.on_drop_waiting["out"] = let_go;
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "30"}})
-                                     .node("a", "step", "files")
-                                     .node("out", "keep", "a")
+    const Outcomes o = test::run(Graph("files: numbers items=30; a: step < files; out: keep < a")
                                      .memory(1000)
                                      .workers(workers),
                                  world);
@@ -234,15 +222,12 @@ TEST_CASE("memory outside: a stop calls no listener on the thread that asks for 
   };
   // Blocks of the oldest item take all memory, and further blocks of other items wait, whose first
   // blocks are done.
-  world.hooks["out"] = [&](const Number& n, ItemContext* context) -> std::optional<ItemError> {
+  world.hooks["out"] = on_item([&](const Number& n, ItemContext* context) {
     if (n.item == 0) uploads.put(context->item());
-    return {};
-  };
+  });
   world.on_drop_waiting["out"] = [&] { uploads.end(); };
-  Runner runner(test::make_plan(Graph()
-                                    .node("files", "numbers", "", {{"items", "30"}})
-                                    .node("cut", "expand", "files", {{"blocks", "900"}})
-                                    .node("out", "keep", "cut")
+  Runner runner(test::make_plan(Graph("files: numbers items=30; cut: expand < files blocks=900; "
+                                      "out: keep < cut")
                                     .memory(3000)
                                     .workers(2),
                                 world));
@@ -260,11 +245,8 @@ TEST_CASE("memory outside: at the end all sinks drop what is lost before one dro
       world.on_drop_lost[name] = [&order] { order.emplace_back("lost"); };
       world.on_drop_waiting[name] = [&order] { order.emplace_back("waiting"); };
     }
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "3"}})
-                                     .node("a", "step", "files")
-                                     .node("one", "keep", "a")
-                                     .node("two", "keep", "a")
+    const Outcomes o = test::run(Graph("files: numbers items=3; a: step < files; one: keep < a; "
+                                       "two: keep < a")
                                      .workers(workers),
                                  world);
     CHECK(o.report.ending == Ending::complete);

@@ -74,14 +74,13 @@ RunReport observed(const Graph& graph, World& world, Recorder& recorder) {
 }
 
 Graph every_kind() {
-  return Graph()
-      .node("files", "numbers", "", {{"items", "120"}})
-      .node("elsewhere", "step", "files", {{"concurrency", "5"}, {"elsewhere", "true"}})
-      .node("cut", "expand", "elsewhere", {{"blocks", "3"}})
-      .node("own", "step", "cut", {{"own_threads", "true"}, {"concurrency", "2"}})
-      .node("gather", "gather", "own", {{"batch", "7"}})
-      .node("step", "batch_step", "gather")
-      .node("out", "batch_keep", "step")
+  return Graph(
+             "files: numbers items=120; "
+             "elsewhere: step < files concurrency=5 elsewhere=true; "
+             "cut: expand < elsewhere blocks=3; "
+             "own: step < cut own_threads=true concurrency=2; "
+             "gather: gather < own batch=7; step: batch_step < gather; "
+             "out: batch_keep < step")
       .workers(3);
 }
 
@@ -113,11 +112,10 @@ TEST_CASE("observer: a stage at work is what its thread is in") {
   Recorder recorder;
   std::mutex mutex;
   std::set<std::vector<int>> seen;
-  world.hooks["own"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["own"] = on_item([&](const Number&) {
     const std::lock_guard lock(mutex);
     seen.insert(recorder.inside());
-    return {};
-  };
+  });
   observed(every_kind(), world, recorder);
   CHECK(seen == std::set<std::vector<int>>{{3}});
 }

@@ -42,14 +42,11 @@ namespace {
 // All ways in which a node makes a message: the source, blocks of an item, an unfinished batch, and
 // copies for two branches.
 Graph all_ways(const std::string& thread) {
-  return Graph()
-      .node("files", "numbers", "", {{"items", "5"}})
+  return Graph("files: numbers items=5")
       .node("a", "step", "files", {{thread, "true"}, {"concurrency", "2"}})
-      .node("cut", "expand", "a", {{"blocks", "4"}})
-      .node("g", "gather", "cut", {{"batch", "5"}})
-      .node("out", "batch_keep", "g")
-      .node("b", "step", "cut")
-      .node("other", "keep", "b");
+      .nodes(
+          "cut: expand < a blocks=4; g: gather < cut batch=5; "
+          "out: batch_keep < g; b: step < cut; other: keep < b");
 }
 
 }  // namespace

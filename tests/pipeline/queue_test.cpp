@@ -71,14 +71,10 @@ TEST_CASE(
     // The first item there waits until all items of the other branch are through.
     Gate others;
     std::atomic<int> left{kItems - slow};
-    world.hooks["slow"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-      others.wait();
-      return {};
-    };
-    world.hooks["fast"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+    world.hooks["slow"] = on_item([&](const Number&) { others.wait(); });
+    world.hooks["fast"] = on_item([&](const Number&) {
       if (--left == 0) others.open();
-      return {};
-    };
+    });
     const Outcomes o = test::run(
         Graph()
             .node("files", "numbers", "",
@@ -87,8 +83,7 @@ TEST_CASE(
             .node("slow", "step", "fork.o0",
                   {{"concurrency", "1"}, {"queue", std::to_string(slow)}, {"own_threads", "true"}})
             .node("fast", "step", "fork.o1", {{"own_threads", own_threads}})
-            .node("out", "keep", "slow")
-            .node("out2", "keep", "fast")
+            .nodes("out: keep < slow; out2: keep < fast")
             .workers(2),
         world);
     CHECK(o.report.counts.ok == kItems);
@@ -111,9 +106,7 @@ TEST_CASE("start_at: a node takes its first item when that share of its queue is
       World world;
       FirstLook look;
       world.hooks["b"] = look.hook(world, "a");
-      Graph g = Graph()
-                    .node("files", "numbers", "", {{"items", "100"}})
-                    .node("a", "step", "files", {{"concurrency", "1"}})
+      Graph g = Graph("files: numbers items=100; a: step < files concurrency=1")
                     .node("b", "step", "a",
                           {{"concurrency", "1"}, {"queue", row.queue}, {"start_at", row.start_at}})
                     .node("out", "keep", "b")
@@ -146,14 +139,8 @@ TEST_CASE("start_at: no more can come, although others are still at work") {
   const Watchdog watchdog("start_at: others");
   World world;
   test::Gate gate;
-  world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-    gate.open();
-    return {};
-  };
-  world.hooks["other"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-    gate.wait();
-    return {};
-  };
+  world.hooks["out"] = on_item([&](const Number&) { gate.open(); });
+  world.hooks["other"] = on_item([&](const Number&) { gate.wait(); });
   const Outcomes o =
       test::run(two_threads(3, {{"queue", "50"}, {"start_at", "1"}})
                     .node("other", "keep", "a", {{"own_threads", "true"}, {"concurrency", "1"}}),
@@ -183,15 +170,13 @@ TEST_CASE("start_at: one behind the other, with batches, blocks and a fan-out") 
       CAPTURE(memory);
       CAPTURE(queue);
       World world;
-      Graph g = Graph()
-                    .node("files", "numbers", "", {{"items", "120"}})
-                    .node("a", "step", "files", {{"size", "50"}})
-                    .node("cut", "expand", "a", {{"blocks", "6"}, {"size", "200"}})
-                    .node("sum", "running", "cut", {{"size", "200"}})
-                    .node("g", "gather", "sum", {{"batch", "5"}, {"size", "0"}})
-                    .node("m", "batch_step", "g")
-                    .node("out", "batch_keep", "m", {{"ordered", "true"}})
-                    .node("out2", "keep", "sum", {{"ordered", "true"}})
+      Graph g = Graph(
+                    "files: numbers items=120; a: step < files size=50; "
+                    "cut: expand < a blocks=6 size=200; "
+                    "sum: running < cut size=200; "
+                    "g: gather < sum batch=5 size=0; m: batch_step < g; "
+                    "out: batch_keep < m ordered=true; "
+                    "out2: keep < sum ordered=true")
                     .memory(memory)
                     .workers(2);
       for (const char* node : {"a", "cut", "sum", "g", "m", "out", "out2"})
@@ -240,11 +225,8 @@ TEST_CASE("start_at: items that fail while the node waits are let go") {
   world.hooks["bad"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
     return ItemError::failed("not good");
   };
-  const Outcomes o = test::run(Graph()
-                                   .node("files", "numbers", "", {{"items", "90"}})
-                                   .node("a", "step", "files")
-                                   .node("out", "keep", "a", {{"queue", "20"}, {"start_at", "1"}})
-                                   .node("bad", "keep", "a")
+  const Outcomes o = test::run(Graph("files: numbers items=90; a: step < files; "
+                                     "out: keep < a queue=20 start_at=1; bad: keep < a")
                                    .workers(2),
                                world);
   CHECK(o.report.error.starts_with("all files failed (90) by "));

@@ -39,20 +39,15 @@ TEST_CASE(
         CAPTURE(workers);
         World world;
         world.check_edges = false;
-        world.hooks[where] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        world.hooks[where] = on_item([&](const Number& n) {
           if (n.item == 37) c.raise();
-          return {};
-        };
+        });
         Ending told = Ending::complete;
         world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
-        const Outcomes o = test::run(Graph()
-                                         .node("files", "numbers", "", {{"items", "300"}})
-                                         .node("a", "step", "files", {{"work", "500"}})
-                                         .node("cut", "expand", "a", {{"blocks", "5"}})
-                                         .node("sum", "running", "cut", {{"work", "500"}})
-                                         .node("g", "gather", "sum", {{"batch", "7"}})
-                                         .node("m", "batch_step", "g")
-                                         .node("out", "batch_keep", "m", {{"ordered", "true"}})
+        const Outcomes o = test::run(Graph("files: numbers items=300; a: step < files work=500; "
+                                           "cut: expand < a blocks=5; sum: running < cut work=500; "
+                                           "g: gather < sum batch=7; m: batch_step < g; "
+                                           "out: batch_keep < m ordered=true")
                                          .memory(20000)
                                          .workers(workers),
                                      world);
@@ -73,10 +68,9 @@ TEST_CASE("runner: an unexpected error of a source names the node") {
   const Watchdog watchdog("runner: unexpected error");
   World world;
   world.check_edges = false;
-  world.hooks["files"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["files"] = on_item([](const Number& n) {
     if (n.item == 5) throw std::runtime_error("surprise");
-    return {};
-  };
+  });
   const Outcomes o = test::run(chain(50), world);
   CHECK(o.report.ending == Ending::failed);
   CHECK(o.report.error == "files: unexpected error: surprise");
@@ -153,10 +147,8 @@ TEST_CASE("runner: what a batch cannot take fails alone, and what it cannot give
             if (row.of_all) of.insert(n->item);
           return row.pull(batch, context);
         };
-      const Outcomes o = test::run(Graph()
-                                       .node("files", "numbers", "", {{"items", "50"}})
-                                       .node("g", "gather", "files")
-                                       .node("out", "batch_keep", "g", {{"ordered", "true"}})
+      const Outcomes o = test::run(Graph("files: numbers items=50; g: gather < files; "
+                                         "out: batch_keep < g ordered=true")
                                        .workers(workers),
                                    world);
       CHECK(o.report.ending == Ending::complete);
@@ -255,10 +247,9 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
       CAPTURE(workers);
       World world;
       world.check_edges = false;
-      world.hooks["b"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
-        if (n.item % static_cast<std::size_t>(c.every) == 0) return ItemError::failed("bad");
-        return {};
-      };
+      world.hooks["b"] =
+          fail_if([&](const Number& n) { return n.item % static_cast<std::size_t>(c.every) == 0; },
+                  ItemError::failed("bad"));
       Ending told = Ending::complete;
       world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
       const Outcomes o = test::run(chain(200).workers(workers).max_failures(c.limit), world);
@@ -343,10 +334,9 @@ TEST_CASE("runner: pieces that sinks keep to the end are let go before any stage
   world.check_edges = false;
   std::map<std::string, std::optional<Item>> kept;
   for (const std::string sink : {"out", "second"}) {
-    world.hooks[sink] = [&, sink](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+    world.hooks[sink] = on_item([&, sink](const Number& n, ItemContext* c) {
       if (n.item == 9) kept[sink] = c->item();
-      return {};
-    };
+    });
     world.on_drop_waiting[sink] = [&, sink] { kept.erase(sink); };
     world.on_finish[sink] = [&](RunContext& run, Ending ending) {
       CHECK(ending == Ending::complete);
@@ -409,10 +399,9 @@ TEST_CASE("runner: stop() from inside a stage finishes what is under way") {
       Runner* self = nullptr;
       test::Gate stopped;
       // The source waits for the stop, so that the other items cannot all overtake a slow thread.
-      world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      world.hooks["files"] = on_item([&](const Number& n) {
         if (n.item == 200) stopped.wait();
-        return {};
-      };
+      });
       world.hooks[where] = [&, next = world.hooks["files"]](
                                const Number& n, ItemContext* c) -> std::optional<ItemError> {
         if (n.item == 20) {
@@ -442,10 +431,9 @@ TEST_CASE("runner: a stop that comes after the last item is no stop") {
   const Watchdog watchdog("runner: late stop");
   World world;
   Runner* self = nullptr;
-  world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["out"] = on_item([&](const Number& n) {
     if (n.item == 0) self->stop();
-    return {};
-  };
+  });
   Runner runner(test::make_plan(chain(1), world));
   self = &runner;
   CHECK(runner.run().ending == Ending::complete);
@@ -463,10 +451,8 @@ TEST_CASE("runner: stop() from the close of an item, and a warning from there, d
     });
   };
   // Long items wait for memory when the run is stopped.
-  Runner runner(test::make_plan(Graph()
-                                    .node("files", "numbers", "", {{"items", "200"}})
-                                    .node("cut", "expand", "files", {{"blocks", "50"}})
-                                    .node("out", "keep", "cut", {{"ordered", "true"}})
+  Runner runner(test::make_plan(Graph("files: numbers items=200; cut: expand < files blocks=50; "
+                                      "out: keep < cut ordered=true")
                                     .memory(1500)
                                     .workers(2),
                                 world));
@@ -483,10 +469,7 @@ TEST_CASE("runner: a run that is stopped leaves alone what was done before it") 
     for (std::size_t i = 0; i < 300; i += 2) run.ledger.close(i, Outcome::ok, -1, "");
   };
   Runner* running = nullptr;
-  world.hooks["a"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
-    running->stop();
-    return {};
-  };
+  world.hooks["a"] = on_item([&](const Number&) { running->stop(); });
   Runner runner(test::make_plan(chain(300).workers(2), world));
   running = &runner;
   const RunReport report = runner.run();

@@ -69,23 +69,19 @@ TEST_CASE("runner: both branches of a fan-out get the same object") {
   std::mutex mutex;
   std::map<std::size_t, std::set<const Number*>> seen;
   std::map<std::size_t, int> times;
-  const auto look = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+  const auto look = on_item([&](const Number& n) {
     const std::lock_guard lock(mutex);
     seen[n.item].insert(&n);
     ++times[n.item];
-    return {};
-  };
+  });
   world.hooks["left"] = look;
   world.hooks["right"] = look;
   world.hooks["direct"] = look;
-  const Graph g = Graph()
-                      .node("files", "numbers", "", {{"items", "200"}})
-                      .node("a", "step", "files")
-                      .node("left", "step", "a")
-                      .node("right", "step", "a", {{"queue", "1"}})
-                      .node("direct", "keep", "a", {{"queue", "3"}})
-                      .node("out1", "keep", "left")
-                      .node("out2", "keep", "right")
+  const Graph g = Graph(
+                      "files: numbers items=200; a: step < files; "
+                      "left: step < a; right: step < a queue=1; "
+                      "direct: keep < a queue=3; out1: keep < left; "
+                      "out2: keep < right")
                       .workers(2);
   const Outcomes o = test::run(g, world);
   CHECK(o.report.counts.ok == 200);
@@ -102,14 +98,11 @@ TEST_CASE("runner: an item is ok only when every sink took it") {
   const Watchdog watchdog("runner: every sink");
   World world;
   world.check_edges = false;
-  world.hooks["out2"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
-    if (n.item == 7) return ItemError::failed("no room");
-    return {};
-  };
-  const Graph g = Graph()
-                      .node("files", "numbers", "", {{"items", "20"}})
-                      .node("out1", "keep", "files")
-                      .node("out2", "keep", "files");
+  world.hooks["out2"] =
+      fail_if([](const Number& n) { return n.item == 7; }, ItemError::failed("no room"));
+  const Graph g = Graph(
+      "files: numbers items=20; out1: keep < files; "
+      "out2: keep < files");
   const Outcomes o = test::run(g, world);
   CHECK(o.report.counts.ok == 19);
   REQUIRE(o.remarks.size() == 1);
@@ -122,11 +115,8 @@ TEST_CASE("runner: an empty source is a complete run of nothing") {
   const Watchdog watchdog("runner: empty");
   for (int workers : kWorkers) {
     World world;
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "0"}})
-                                     .node("a", "expand", "files")
-                                     .node("g", "gather", "a")
-                                     .node("out", "batch_keep", "g", {{"ordered", "true"}})
+    const Outcomes o = test::run(Graph("files: numbers items=0; a: expand < files; g: gather < a; "
+                                       "out: batch_keep < g ordered=true")
                                      .workers(workers),
                                  world);
     CHECK(o.report.ending == Ending::complete);
@@ -158,10 +148,8 @@ TEST_CASE("runner: every item that is not plainly ok is named with its stage and
           return {};
       }
     };
-    world.hooks["b"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
-      if (n.item % 10 == 5) return ItemError::failed("late");
-      return {};
-    };
+    world.hooks["b"] =
+        fail_if([](const Number& n) { return n.item % 10 == 5; }, ItemError::failed("late"));
     const Outcomes o = test::run(chain(100).workers(workers), world);
     CHECK(o.report.ending == Ending::complete);
     CHECK(o.report.counts.found == 100);
@@ -195,21 +183,17 @@ TEST_CASE("runner: blocks of one item come in order, the first and the last are 
     World world;
     std::mutex mutex;
     std::map<std::size_t, std::array<int, 2>> marks;
-    world.hooks["out"] = [&](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+    world.hooks["out"] = on_item([&](const Number& n, ItemContext* c) {
       const std::lock_guard lock(mutex);
       marks[n.item][0] += c->origin().first ? 1 : 0;
       marks[n.item][1] += c->origin().last ? 1 : 0;
       CHECK(c->origin().first == (n.block == 0));
       CHECK(c->origin().last == (n.block + 1 == test::block_count(n.item, 9)));
-      return {};
-    };
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "100"}})
-                                     .node("cut", "expand", "files", {{"blocks", "9"}})
-                                     .node("sum", "running", "cut", {{"concurrency", "4"}})
-                                     .node("a", "step", "sum", {{"concurrency", "4"}})
-                                     .node("sum2", "running", "a", {{"concurrency", "4"}})
-                                     .node("out", "keep", "sum2")
+    });
+    const Outcomes o = test::run(Graph("files: numbers items=100; cut: expand < files blocks=9; "
+                                       "sum: running < cut concurrency=4; "
+                                       "a: step < sum concurrency=4; "
+                                       "sum2: running < a concurrency=4; out: keep < sum2")
                                      .workers(workers),
                                  world);
     CHECK(o.report.counts.ok == 100);
@@ -225,11 +209,8 @@ TEST_CASE("runner: a stage may give nothing for a block that is not the last") {
   const Watchdog watchdog("runner: nothing for a block");
   for (int workers : kWorkers) {
     World world;
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "60"}})
-                                     .node("cut", "expand", "files", {{"blocks", "7"}})
-                                     .node("thin", "thin", "cut", {{"queue", "1"}})
-                                     .node("out", "keep", "thin", {{"queue", "1"}})
+    const Outcomes o = test::run(Graph("files: numbers items=60; cut: expand < files blocks=7; "
+                                       "thin: thin < cut queue=1; out: keep < thin queue=1")
                                      .workers(workers),
                                  world);
     CHECK(o.report.counts.ok == 60);
@@ -249,15 +230,13 @@ TEST_CASE("runner: a cutting stage may give nothing at first, and in between") {
       CAPTURE(workers);
       CAPTURE(memory);
       World world;
-      const Outcomes o = test::run(
-          Graph()
-              .node("files", "numbers", "", {{"items", "60"}})
-              .node("cut", "expand", "files", {{"blocks", "9"}, {"holes", "true"}, {"size", "100"}})
-              .node("sum", "running", "cut", {{"size", "50"}})  // checks first and order
-              .node("out", "keep", "sum", {{"ordered", "true"}})
-              .memory(memory)
-              .workers(workers),
-          world);
+      const Outcomes o = test::run(Graph("files: numbers items=60; "
+                                         "cut: expand < files blocks=9 holes=true size=100; "
+                                         "sum: running < cut size=50")  // checks first and order
+                                       .node("out", "keep", "sum", {{"ordered", "true"}})
+                                       .memory(memory)
+                                       .workers(workers),
+                                   world);
       CHECK(o.report.counts.ok == 60);
       std::size_t expected = 0;
       for (std::size_t i = 0; i < 60; ++i) {
@@ -277,15 +256,10 @@ TEST_CASE("runner: a failed block ends its item, whatever of it is under way") {
       CAPTURE(std::string(where));
       World world;
       world.check_edges = false;
-      world.hooks[where] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
-        if (n.item % 3 == 0 && n.block == 2) return ItemError::failed("bad block");
-        return {};
-      };
-      const Outcomes o = test::run(Graph()
-                                       .node("files", "numbers", "", {{"items", "60"}})
-                                       .node("cut", "expand", "files", {{"blocks", "9"}})
-                                       .node("sum", "running", "cut")
-                                       .node("out", "keep", "sum", {{"ordered", "true"}})
+      world.hooks[where] = fail_if([](const Number& n) { return n.item % 3 == 0 && n.block == 2; },
+                                   ItemError::failed("bad block"));
+      const Outcomes o = test::run(Graph("files: numbers items=60; cut: expand < files blocks=9; "
+                                         "sum: running < cut; out: keep < sum ordered=true")
                                        .memory(2000)
                                        .workers(workers),
                                    world);
@@ -309,16 +283,11 @@ TEST_CASE("runner: batches are filled, the last one goes as it is, each part kee
   for (int workers : kWorkers) {
     World world;
     world.check_edges = false;
-    world.hooks["m"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
-      if (n.item == 11) return ItemError::failed("one part");
-      return {};
-    };
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "103"}})
-                                     .node("a", "step", "files")
-                                     .node("g", "gather", "a", {{"batch", "10"}})
-                                     .node("m", "batch_step", "g")
-                                     .node("out", "batch_keep", "m", {{"ordered", "true"}})
+    world.hooks["m"] =
+        fail_if([](const Number& n) { return n.item == 11; }, ItemError::failed("one part"));
+    const Outcomes o = test::run(Graph("files: numbers items=103; a: step < files; "
+                                       "g: gather < a batch=10; m: batch_step < g; "
+                                       "out: batch_keep < m ordered=true")
                                      .workers(workers),
                                  world);
     CHECK(o.report.counts.ok == 102);
@@ -333,13 +302,11 @@ TEST_CASE("runner: a sink that keeps what comes too early writes in the source's
   const Watchdog watchdog("runner: ordered sink");
   for (int workers : kWorkers) {
     World world;
-    const Outcomes o =
-        test::run(Graph()
-                      .node("files", "numbers", "", {{"items", "400"}})
-                      .node("a", "step", "files", {{"work", "2000"}, {"concurrency", "8"}})
-                      .node("out", "keep", "a", {{"ordered", "true"}, {"concurrency", "3"}})
-                      .workers(workers),
-                  world);
+    const Outcomes o = test::run(Graph("files: numbers items=400; "
+                                       "a: step < files work=2000 concurrency=8; "
+                                       "out: keep < a ordered=true concurrency=3")
+                                     .workers(workers),
+                                 world);
     CHECK(o.report.counts.ok == 400);
     REQUIRE(world.rows("out").size() == 400);
     for (std::size_t i = 0; i < 400; ++i) REQUIRE(world.rows("out")[i].item == i);
@@ -351,10 +318,9 @@ TEST_CASE("runner: progress may be asked for at any time") {
   World world;
   test::Gate gate;
   std::atomic<int> taken{0};
-  world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["out"] = on_item([&](const Number&) {
     if (++taken > 100) gate.wait();
-    return {};
-  };
+  });
   Runner runner(test::make_plan(
       chain(300, {{"own_threads", "true"}, {"concurrency", "1"}}).workers(2), world));
   CHECK(runner.progress().counts.found == 0);
@@ -382,25 +348,20 @@ TEST_CASE("runner: what a stage is busy with is measured, and what it waits for"
   World world;
   std::atomic<double> inside{0};
   test::Gate gate;
-  world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["a"] = on_item([&](const Number& n) {
     const auto begin = std::chrono::steady_clock::now();
     std::chrono::duration<double> spent{};
     while (spent < std::chrono::microseconds(200)) spent = std::chrono::steady_clock::now() - begin;
     inside = inside + spent.count();
     if (n.item == 5) gate.open();
-    return {};
-  };
-  world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+  });
+  world.hooks["out"] = on_item([&](const Number&) {
     gate.wait();  // waits for the fifth item: until then four wait, and the stage before is blocked
-    return {};
-  };
-  const Outcomes o = test::run(
-      Graph()
-          .node("files", "numbers", "", {{"items", "30"}})
-          .node("a", "step", "files", {{"concurrency", "1"}})
-          .node("out", "keep", "a", {{"queue", "5"}, {"concurrency", "1"}, {"own_threads", "true"}})
-          .workers(1),
-      world);
+  });
+  const Outcomes o = test::run(Graph("files: numbers items=30; a: step < files concurrency=1; "
+                                     "out: keep < a queue=5 concurrency=1 own_threads=true")
+                                   .workers(1),
+                               world);
   const StageTime& a = stage(o.report, "a").time;
   CHECK(a.busy >= inside);
   CHECK(a.busy >= 30 * 200e-6);
@@ -419,16 +380,13 @@ TEST_CASE("runner: every call of a stage is timed, and the files that stayed lon
   for (const char* own_threads : {"false", "true"}) {
     CAPTURE(own_threads);
     World world;
-    world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    world.hooks["a"] = on_item([&](const Number& n) {
       const auto begin = std::chrono::steady_clock::now();
       const auto least = std::chrono::milliseconds(n.item == 7 ? 40 : 0);
       while (std::chrono::steady_clock::now() - begin < least) {
       }
-      return {};
-    };
-    const Outcomes o = test::run(Graph()
-                                     .node("files", "numbers", "", {{"items", "30"}})
-                                     .node("more", "expand", "files", {{"blocks", "3"}})
+    });
+    const Outcomes o = test::run(Graph("files: numbers items=30; more: expand < files blocks=3")
                                      .node("a", "step", "more", {{"own_threads", own_threads}})
                                      .node("out", "keep", "a")
                                      .workers(2),

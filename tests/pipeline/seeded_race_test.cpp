@@ -29,10 +29,8 @@ TEST_CASE("seeded race: two items in one stage change the same number" * doctest
     ++number;
     return {};
   };
-  test::run(test::Graph()
-                .node("files", "numbers")
-                .node("a", "step", "files", {{"concurrency", "2"}})
-                .node("out", "keep", "a")
+  test::run(test::Graph("files: numbers; a: step < files concurrency=2; "
+                        "out: keep < a")
                 .workers(2),
             world);
   CHECK(number > 0);

@@ -12,11 +12,7 @@ namespace melflow::test::several_sources_test {
 namespace {
 
 // Five items of `one`, three of `two`.
-Graph two_sources() {
-  return Graph()
-      .node("one", "numbers", "", {{"items", "5"}})
-      .node("two", "numbers", "", {{"items", "3"}});
-}
+Graph two_sources() { return Graph("one: numbers items=5; two: numbers items=3"); }
 
 // Returns the rows of the items [first, end) after these steps.
 std::vector<Row> rows(std::size_t first, std::size_t end, const std::vector<std::string>& steps) {
@@ -56,11 +52,9 @@ TEST_CASE("several sources: their items follow each other in the order of the so
   for (const int workers : test::kWorkers) {
     CAPTURE(workers);
     World world;
-    const auto out = test::run(two_sources()
-                                   .node("a", "step", "[one, two]")
-                                   .node("out", "keep", "a", {{"ordered", "true"}})
-                                   .workers(workers),
-                               world);
+    const auto out = test::run(
+        two_sources().nodes("a: step < [one, two]; out: keep < a ordered=true").workers(workers),
+        world);
     CHECK(out.report.counts.ok == 8);
     CHECK(world.rows("out") == rows(0, 8, {"a"}));
     CHECK(test::stage(out.report, "sources").items_out == 8);
@@ -84,7 +78,7 @@ TEST_CASE("several sources: each may have nodes of its own before they meet") {
       world.check_edges = false;
       Graph graph = two_sources();
       graph.set("one", "files_per_task", files).set("two", "files_per_task", files);
-      graph.node("a", "step", "two").node("b", "step", "a").node("j", "join", "[one, b]");
+      graph.nodes("a: step < two; b: step < a; j: join < [one, b]");
       const auto out =
           test::run(graph.node("out", "keep", "j", {{"ordered", "true"}}).workers(workers), world);
       CHECK(world.rows("out") == rows(0, 5, {}) + rows(5, 8, {"a", "b"}));
@@ -98,11 +92,9 @@ TEST_CASE("several sources: they may have nothing in common but the run") {
   const Watchdog watchdog("several sources: apart");
   World world;
   world.check_edges = false;
-  const auto out = test::run(two_sources()
-                                 .node("a", "step", "one")
-                                 .node("b", "step", "two")
-                                 .node("out_a", "keep", "a", {{"ordered", "true"}})
-                                 .node("out_b", "keep", "b", {{"ordered", "true"}}),
+  const auto out = test::run(two_sources().nodes("a: step < one; b: step < two; "
+                                                 "out_a: keep < a ordered=true; "
+                                                 "out_b: keep < b ordered=true"),
                              world);
   CHECK(out.report.counts.ok == 8);
   CHECK(world.rows("out_a") == rows(0, 5, {"a"}));
@@ -133,11 +125,10 @@ TEST_CASE("several sources: an item that a route lets go of names the route, not
   const Watchdog watchdog("several sources: a route behind one");
   World world;
   world.check_edges = false;
-  const auto out = test::run(two_sources()
-                                 .node("f", "fork", "one", {{"outputs", "1"}, {"drops", "true"}})
-                                 .node("out_a", "keep", "f.o0")
-                                 .node("out_b", "keep", "two"),
-                             world);
+  const auto out =
+      test::run(two_sources().nodes("f: fork < one outputs=1 drops=true; out_a: keep < f.o0; "
+                                    "out_b: keep < two"),
+                world);
   std::size_t dropped = 0;
   for (std::size_t i = 0; i < 5; ++i) dropped += test::way_of(i, "f", 1, true) < 0 ? 1 : 0;
   REQUIRE(dropped > 0);
@@ -151,8 +142,7 @@ TEST_CASE("several sources: an item that a route lets go of names the route, not
 TEST_CASE("several sources: the configuration has them as they were written") {
   World world;
   const Plan plan = test::make_plan(
-      two_sources().node("a", "step", "two").node("j", "join", "[one, a]").node("out", "keep", "j"),
-      world);
+      two_sources().nodes("a: step < two; j: join < [one, a]; out: keep < j"), world);
   const Value* graph = plan.settings.config.find("graph");
   REQUIRE(graph != nullptr);
   std::vector<std::string> names;
@@ -166,7 +156,7 @@ TEST_CASE("several sources: the configuration has them as they were written") {
 TEST_CASE("several sources: another node may be called sources") {
   World world;
   const Plan plan = test::make_plan(
-      two_sources().node("sources", "step", "[one, two]").node("out", "keep", "sources"), world);
+      two_sources().nodes("sources: step < [one, two]; out: keep < sources"), world);
   CHECK(plan.nodes.front().name == "sources_");
   CHECK(to_json(*plan.settings.config.find("graph")->find("out")->find("from")) == "\"sources\"");
 }

@@ -30,8 +30,8 @@ TEST_CASE("files per task: the oldest file gets its memory in the middle of a ta
         const Outcomes o = test::run(
             Graph()
                 .node("files", "numbers", "", {{"items", "80"}, {"files_per_task", files}})
-                .node("cut", "expand", "files", {{"blocks", "20"}, {"concurrency", "8"}})
-                .node("out", "keep", "cut", {{"ordered", "true"}, {"size", "0"}})
+                .nodes("cut: expand < files blocks=20 concurrency=8; "
+                       "out: keep < cut ordered=true size=0")
                 .workers(workers)
                 .memory((4 * static_cast<std::size_t>(workers + 1) * task + more) * 100),
             world);
@@ -52,8 +52,8 @@ TEST_CASE("files per task: whatever little memory there is, a run comes to its e
         const Outcomes o = test::run(
             Graph()
                 .node("files", "numbers", "", {{"items", "20"}, {"files_per_task", files}})
-                .node("cut", "expand", "files", {{"blocks", "4"}})
-                .node("out", "keep", "cut", {{"ordered", "true"}})
+                .nodes("cut: expand < files blocks=4; "
+                       "out: keep < cut ordered=true")
                 .workers(workers)
                 .memory(memory),
             world);
@@ -71,10 +71,9 @@ TEST_CASE("files per task: a stop leaves what was begun whole and lists the rest
     Outcomes o;
     {
       std::optional<Runner> runner;
-      world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      world.hooks["a"] = on_item([&](const Number& n) {
         if (n.item == 5) runner->stop();
-        return {};
-      };
+      });
       runner.emplace(test::make_plan(
           together(40, "4", {{option, "true"}, {"queue", "1"}, {"concurrency", "1"}}).workers(1),
           world));
@@ -99,11 +98,10 @@ TEST_CASE("files per task: an error of the run drops what is left of its task") 
     World world;
     world.check_edges = false;
     std::atomic<int> after{0};
-    world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    world.hooks["a"] = on_item([&](const Number& n) {
       if (n.item == 5) throw RunError("the end");
       if (n.item > 5 && n.item < 8) ++after;
-      return {};
-    };
+    });
     const Outcomes o =
         test::run(together(40, "8", {{option, "true"}, {"concurrency", "1"}}).workers(1), world);
     CHECK(o.report.ending == Ending::failed);
@@ -119,10 +117,9 @@ TEST_CASE("files per task: an error of the run in the source makes nothing of it
   const Watchdog watchdog("files per task: abort in the source");
   World world;
   world.check_edges = false;
-  world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+  world.hooks["files"] = on_item([&](const Number& n) {
     if (n.item == 5) throw RunError("the end");
-    return {};
-  };
+  });
   const Outcomes o = test::run(together(40, "4").workers(1), world);
   CHECK(o.report.error == "the end");
   CHECK(world.log("files").started == 6);
@@ -171,10 +168,7 @@ namespace {
 class Tasks final : public RunObserver {
  public:
   explicit Tasks(World& world) {
-    world.hooks["files"] = [this](const Number&, ItemContext*) -> std::optional<ItemError> {
-      ++made_.back();
-      return {};
-    };
+    world.hooks["files"] = on_item([this](const Number&) { ++made_.back(); });
   }
   void enter(int node) noexcept override {
     if (node == 0) made_.push_back(0);
@@ -258,10 +252,8 @@ TEST_CASE("files per task: auto leaves files alone that are work enough") {
   Tasks tasks(world);
   // Files take at least this long, which exceeds the target time of a task; on a slow machine even
   // longer.
-  world.hooks["a"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
-    std::this_thread::sleep_for(std::chrono::microseconds(500));
-    return {};
-  };
+  world.hooks["a"] =
+      on_item([](const Number&) { std::this_thread::sleep_for(std::chrono::microseconds(500)); });
   for (const std::size_t n : tasks.run(together(200, "auto").workers(1), world)) CHECK(n <= 2);
 }
 

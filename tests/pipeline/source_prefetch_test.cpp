@@ -26,18 +26,14 @@ Graph ahead(const std::string& files_per_task) {
             {{"items", std::to_string(kItems)},
              {"ahead", "true"},
              {"files_per_task", files_per_task}})
-      .node("a", "step", "files")
-      .node("out", "keep", "a");
+      .nodes("a: step < files; out: keep < a");
 }
 
 // Counts how often each item was made.
 class Made {
  public:
   explicit Made(World& world) {
-    world.hooks["files"] = [this](const Number& n, ItemContext*) -> std::optional<ItemError> {
-      ++times[n.item];
-      return {};
-    };
+    world.hooks["files"] = on_item([this](const Number& n) { ++times[n.item]; });
   }
   std::vector<std::atomic<int>> times = std::vector<std::atomic<int>>(kItems);
 };
@@ -110,11 +106,10 @@ TEST_CASE("source prefetch: the source waits for what is being made, and does no
     World world;
     Visits visits;
     std::vector<std::atomic<int>> times = std::vector<std::atomic<int>>(kItems);
-    world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    world.hooks["files"] = on_item([&](const Number& n) {
       ++times[n.item];
       if (n.item == kHeld) visits.wait_for(kHeld + 1);  // its turn has come
-      return {};
-    };
+    });
     Outcomes o;
     {
       Runner runner(test::make_plan(ahead("1").workers(2), world), &visits);
@@ -154,10 +149,9 @@ TEST_CASE("source prefetch: an error of the run counts when the run comes to its
     constexpr std::size_t kBad = 3 * SourceFeed::kRange + 7;
     World world;
     world.check_edges = false;
-    world.hooks["files"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    world.hooks["files"] = on_item([](const Number& n) {
       if (n.item == kBad) throw RunError("the end");
-      return {};
-    };
+    });
     const Outcomes o = test::run(ahead("1").workers(workers), world);
     CHECK(o.report.ending == Ending::failed);
     CHECK(o.report.error == "the end");
@@ -175,10 +169,9 @@ TEST_CASE("source prefetch: a stop leaves the accounts whole, whatever was made"
     Outcomes o;
     {
       std::optional<Runner> runner;
-      world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      world.hooks["a"] = on_item([&](const Number& n) {
         if (n.item == 100) runner->stop();
-        return {};
-      };
+      });
       runner.emplace(test::make_plan(ahead("4").workers(workers), world));
       o.report = runner->run();
       o.remarks = runner->remarks();

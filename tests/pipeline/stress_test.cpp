@@ -50,31 +50,24 @@ Graph shape(Shape s) {
   g.node("files", "numbers", "", {{"items", std::to_string(kItems)}, {"size", "0"}});
   switch (s) {
     case Shape::chain:
-      g.node("a", "step", "files")
-          .node("cut", "expand", "a", {{"blocks", "7"}})
-          .node("sum", "running", "cut")
-          .node("b", "step", "sum")
-          .node("out", "keep", "b");
+      g.nodes(
+          "a: step < files; cut: expand < a blocks=7; "
+          "sum: running < cut; b: step < sum; out: keep < b");
       break;
     case Shape::batches:
-      g.node("a", "step", "files")
-          .node("cut", "expand", "a", {{"blocks", "7"}})
-          .node("sum", "running", "cut")
-          .node("g", "gather", "sum", {{"size", "0"}})
-          .node("m", "batch_step", "g")
-          .node("out", "batch_keep", "m");
+      g.nodes(
+          "a: step < files; cut: expand < a blocks=7; "
+          "sum: running < cut; g: gather < sum size=0; "
+          "m: batch_step < g; out: batch_keep < m");
       break;
     case Shape::fan_out:
-      g.node("a", "step", "files", {{"size", "50"}})
-          .node("cut", "expand", "a", {{"blocks", "7"}, {"size", "50"}})
-          .node("thin", "thin", "cut", {{"size", "0"}})
-          .node("sum", "running", "cut")
-          .node("m", "step", "thin")
-          .node("g", "gather", "m", {{"size", "0"}})
-          .node("m2", "batch_step", "g")
-          .node("out", "keep", "sum")
-          .node("out2", "batch_keep", "m2")
-          .node("out3", "keep", "files");
+      g.nodes(
+          "a: step < files size=50; "
+          "cut: expand < a blocks=7 size=50; "
+          "thin: thin < cut size=0; sum: running < cut; "
+          "m: step < thin; g: gather < m size=0; m2: batch_step < g; "
+          "out: keep < sum; out2: batch_keep < m2; "
+          "out3: keep < files");
       break;
   }
   for (const NodeSpec& n : g.spec.nodes)
@@ -248,10 +241,9 @@ TEST_CASE("stress: a stop at any moment leaves whole items and complete accounts
       const int when = static_cast<int>(random() % 120);
       std::atomic<int> calls{0};
       test::Gate now;
-      world.hooks[where] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+      world.hooks[where] = on_item([&](const Number&) {
         if (calls++ == when) now.open();
-        return {};
-      };
+      });
       Ending told = Ending::failed;
       world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
       Outcomes o;
@@ -311,13 +303,12 @@ TEST_CASE("stress: several stops, an error and many questions at the same time")
     std::latch begun(1);
     std::atomic<int> calls{0};
     const int when = static_cast<int>(random() % 60);
-    world.hooks["sum"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+    world.hooks["sum"] = on_item([&](const Number&) {
       if (calls++ == when) {
         begun.count_down();
         throw RunError("the end");
       }
-      return {};
-    };
+    });
     Outcomes o;
     {
       Runner runner(test::make_plan(g, world));

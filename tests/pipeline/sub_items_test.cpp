@@ -33,7 +33,7 @@ TEST_CASE("sub-items: each has its number in what it was made of, and its place 
   World world;
   std::mutex mutex;
   std::map<std::size_t, std::map<int, std::string>> seen;  // by item, then by block
-  world.hooks["out"] = [&](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+  world.hooks["out"] = on_item([&](const Number& n, ItemContext* c) {
     const SubItem& inner = *c->origin().sub_item;
     const std::lock_guard lock(mutex);
     seen[n.item][n.block] = fmt::format(
@@ -41,13 +41,11 @@ TEST_CASE("sub-items: each has its number in what it was made of, and its place 
         inner.place, c->origin().ends() ? " ends" : "", c->origin().last ? " last" : "");
     CHECK(inner.of->of == nullptr);
     CHECK(inner.of->number == inner.of->place);
-    return {};
-  };
-  Graph graph = Graph()
-                    .node("files", "numbers", "", {{"items", "40"}})
-                    .node("takes", "divide", "files", {{"blocks", "3"}})
-                    .node("parts", "divide", "takes", {{"blocks", "4"}, {"nested", "true"}})
-                    .node("out", "keep", "parts");
+  });
+  Graph graph = Graph(
+      "files: numbers items=40; takes: divide < files blocks=3; "
+      "parts: divide < takes blocks=4 nested=true; "
+      "out: keep < parts");
   const Outcomes outcomes = test::run(graph.workers(4), world);
   CHECK(outcomes.report.counts.ok == 40);
   REQUIRE(seen.size() == 40);
@@ -85,10 +83,9 @@ TEST_CASE("sub-items: what becomes of one becomes of the recording") {
     c->warn("the second");
     return {};
   };
-  Graph graph = Graph()
-                    .node("files", "numbers", "", {{"items", "60"}})
-                    .node("takes", "divide", "files", {{"blocks", "5"}})
-                    .node("out", "keep", "takes", {{"ordered", "true"}});
+  Graph graph = Graph(
+      "files: numbers items=60; takes: divide < files blocks=5; "
+      "out: keep < takes ordered=true");
   const Outcomes outcomes = test::run(graph.workers(4), world);
   std::size_t several[3] = {};
   for (std::size_t i = 0; i < 60; ++i) several[i % 3] += block_count(i, 5) > 1 ? 1 : 0;
@@ -102,11 +99,10 @@ TEST_CASE("sub-items: what becomes of one becomes of the recording") {
 
 TEST_CASE("sub-items: a stage that gives nothing for the last block of one fails the recording") {
   World world;
-  Graph graph = Graph()
-                    .node("files", "numbers", "", {{"items", "40"}})
-                    .node("takes", "divide", "files", {{"blocks", "5"}})
-                    .node("thin", "thin", "takes", {{"holes", "true"}})
-                    .node("out", "keep", "thin", {{"ordered", "true"}});
+  Graph graph = Graph(
+      "files: numbers items=40; takes: divide < files blocks=5; "
+      "thin: thin < takes holes=true; "
+      "out: keep < thin ordered=true");
   const Outcomes outcomes = test::run(graph.workers(4), world);
   std::size_t failed = 0;
   for (std::size_t i = 0; i < 40; ++i) {

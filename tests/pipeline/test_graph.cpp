@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 
 namespace melflow::test {
@@ -28,7 +29,41 @@ Value value_of(const std::string& text, Mark mark) {
   }
   return Value::list(std::move(items), std::move(mark));
 }
+// The words of a text; a list is one word.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> out(1);
+  bool is_list = false;
+  for (const char c : text) {
+    if (c == '[' || c == ']') is_list = c == '[';
+    if (c != ' ' || is_list)
+      out.back() += c;
+    else if (!out.back().empty())
+      out.emplace_back();
+  }
+  if (out.back().empty()) out.pop_back();
+  return out;
+}
 }  // namespace
+
+Graph& Graph::nodes(std::string_view text) {
+  std::istringstream all{std::string(text)};
+  for (std::string one; std::getline(all, one, ';');) {
+    const std::vector<std::string> words = words_of(one);
+    std::size_t at = 2;
+    std::string from;
+    if (words.size() > 3 && words[2] == "<") {
+      from = words[3];
+      at = 4;
+    }
+    Options options;
+    for (; at < words.size(); ++at) {
+      const std::size_t equals = words[at].find('=');
+      options.emplace_back(words[at].substr(0, equals), words[at].substr(equals + 1));
+    }
+    node(words.at(0).substr(0, words[0].size() - 1), words.at(1), from, std::move(options));
+  }
+  return *this;
+}
 
 Graph& Graph::node(const std::string& name, const std::string& stage, const std::string& from,
                    Options options) {
@@ -74,10 +109,8 @@ Graph& Graph::set(const std::string& node, const std::string& key, const std::st
 }
 
 Graph chain(int items, Graph::Options sink) {
-  return Graph()
-      .node("files", "numbers", "", {{"items", std::to_string(items)}})
-      .node("a", "step", "files")
-      .node("b", "step", "a")
+  return Graph("files: numbers; a: step < files; b: step < a")
+      .set("files", "items", std::to_string(items))
       .node("out", "keep", "b", std::move(sink));
 }
 

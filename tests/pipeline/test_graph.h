@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace melflow::test {
 class Graph {
  public:
   using Options = std::vector<std::pair<std::string, std::string>>;
+  explicit Graph(std::string_view text = "") { nodes(text); }
+  /// Adds nodes: "NAME: STAGE [< FROM] [KEY=VALUE ...]", separated by ";". A list is "[a, b]".
+  Graph& nodes(std::string_view text);
   Graph& node(const std::string& name, const std::string& stage, const std::string& from = "",
               Options options = {});
   Graph& memory(std::size_t bytes);
@@ -27,9 +31,6 @@ class Graph {
   Graph& set(const std::string& node, const std::string& key, const std::string& value);
 
   GraphSpec spec;
-
- private:
-  std::vector<std::string> names_;
 };
 
 /// A chain of numbers through two steps into a sink: files, a, b, out.

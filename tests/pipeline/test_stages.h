@@ -143,6 +143,25 @@ class World {
   std::vector<std::string> complaints_;
 };
 
+/// A hook that calls `look`, of a number or a number and its context, and lets the item go on.
+template <class F>
+World::Hook on_item(F look) {
+  return [look = std::move(look)](const Number& n, ItemContext* context) mutable {
+    if constexpr (std::is_invocable_v<F&, const Number&>)
+      look(n);
+    else
+      look(n, context);
+    return std::optional<ItemError>();
+  };
+}
+/// A hook that ends items like this where `is_so`.
+template <class F>
+World::Hook fail_if(F is_so, ItemError error) {
+  return [is_so = std::move(is_so), error = std::move(error)](const Number& n, ItemContext*) {
+    return is_so(n) ? std::optional(error) : std::nullopt;
+  };
+}
+
 /// The value of an item after the nodes of a chain of plain steps.
 std::uint64_t first_value(std::size_t item);
 std::uint64_t stepped(std::uint64_t value, const std::string& node);

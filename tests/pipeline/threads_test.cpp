@@ -33,12 +33,11 @@ constexpr int kWorkers = 8;
 constexpr int kOwnThreads = 3, kEngines = 1;
 
 Graph all_kinds() {
-  return Graph()
-      .node("files", "numbers", "", {{"items", "300"}})
-      .node("device", "step", "files", {{"own_threads", "true"}, {"concurrency", "3"}})
-      .node("ring", "step", "device", {{"elsewhere", "true"}, {"concurrency", "4"}})
-      .node("cut", "expand", "ring", {{"blocks", "4"}})
-      .node("out", "keep", "cut")
+  return Graph(
+             "files: numbers items=300; "
+             "device: step < files own_threads=true concurrency=3; "
+             "ring: step < device elsewhere=true concurrency=4; "
+             "cut: expand < ring blocks=4; out: keep < cut")
       .workers(kWorkers);
 }
 
@@ -79,17 +78,15 @@ TEST_CASE("threads: those of a run are named by their nodes, and cut to what the
   std::mutex mutex;
   std::map<std::string, std::set<std::string>> names;  // by node
   for (const char* node : {"device", "a_node_with_a_long_name", "out"})
-    world.hooks[node] = [&, node](const Number&, ItemContext*) -> std::optional<ItemError> {
+    world.hooks[node] = on_item([&, node](const Number&) {
       std::array<char, 16> name{};
       pthread_getname_np(pthread_self(), name.data(), name.size());
       const std::lock_guard lock(mutex);
       names[node].insert(name.data());
-      return {};
-    };
+    });
   const std::vector<std::pair<std::string, std::string>> own = {{"own_threads", "true"},
                                                                 {"concurrency", "1"}};
-  test::run(Graph()
-                .node("files", "numbers", "", {{"items", "300"}})
+  test::run(Graph("files: numbers items=300")
                 .node("device", "step", "files", own)
                 .node("a_node_with_a_long_name", "step", "device", own)
                 .node("out", "keep", "a_node_with_a_long_name")
@@ -156,10 +153,10 @@ TEST_CASE("threads: without one that a node cannot do without, the run is refuse
   }
   World world;
   const ThreadLimit limit(1);
-  Graph g = Graph()
-                .node("files", "numbers", "", {{"items", "50"}})
-                .node("device", "step", "files", {{"own_threads", "true"}, {"concurrency", "3"}})
-                .node("out", "keep", "device")
+  Graph g = Graph(
+                "files: numbers items=50; "
+                "device: step < files own_threads=true concurrency=3; "
+                "out: keep < device")
                 .workers(2);
   const Outcomes o = test::run(g, world);
   CHECK(o.report.counts.ok == 50);

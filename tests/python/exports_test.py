@@ -198,16 +198,6 @@ class ExportsTest(corpus.CorpusTest):
                             read[number] = np.load(io.BytesIO(file.extractfile(member).read()))
             self.check(read, expected)
 
-    @needs("webdataset")
-    def test_tar_is_one_of_webdataset(self):
-        import webdataset
-        for folder, expected, _, names in self.exports("tar", "whole", "int16"):
-            shards = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".tar"))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ResourceWarning)  # of the library's files
-                samples = list(webdataset.WebDataset(shards, shardshuffle=False).decode())
-            self.check({names.index(s["__key__"]): s["npy"] for s in samples}, expected)
-
     @staticmethod
     def cuts(folder):
         from lhotse import CutSet
@@ -430,18 +420,6 @@ class ExportsTest(corpus.CorpusTest):
                 self.assertEqual(rows.dims, ("row", "frame", "column")[:rows.ndim] if rows.ndim == 3 else ("row", "column"))
                 places = {i: (int(o), int(n)) for i, (o, n) in enumerate(zip(files["offset"].values, files["count"].values)) if n}
                 self.check({i: rows.isel(row=slice(o, o + n)).values for i, (o, n) in places.items()}, expected)
-
-    @needs("webdataset", "torch")
-    def test_torch_loads_batches_of_tar(self):
-        import torch
-        import webdataset
-        for folder, expected, _, names in self.exports("tar", "windows"):
-            shards = sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".tar"))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                samples = webdataset.WebDataset(shards, shardshuffle=False).decode().to_tuple("npy", "__key__")
-                loader = torch.utils.data.DataLoader(samples, batch_size=None, num_workers=0)
-                self.check({names.index(key): rows.numpy() for rows, key in loader}, expected)
 
     @needs("safetensors")
     def test_safetensors(self):

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pathlib
+import shutil
 import tempfile
 import unittest
 import warnings
@@ -264,6 +265,41 @@ class FeaturesTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "^table is dict, pandas or polars, not 'excel'"):
             melflow.folder(self.root, table="excel", **options)
 
+    def test_lost_recordings_beyond_the_first_are_in_remarks(self):
+        options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
+        broken = os.path.join(self.folder.name, "broken")
+        os.makedirs(broken, exist_ok=True)
+        for i in range(5):
+            with open(os.path.join(broken, f"{i}.wav"), "wb") as file:
+                file.write(b"RIFF")
+        shutil.copy(os.path.join(self.root, "ant", "000.wav"), os.path.join(broken, "good.wav"))
+        remarks = []
+        with self.assertWarnsRegex(UserWarning, r"^5 of 6 recordings gave no rows:\n(  .*\n){3}  and 2 more; a list given as `remarks` gets all$"):
+            table = melflow.folder(broken, remarks=remarks, **options)
+        self.assertEqual(table["path"], ["good.wav"])
+        self.assertEqual([(r["path"], r["status"]) for r in remarks], [(f"{i}.wav", "failed") for i in range(5)])
+        remarks = []
+        with self.assertRaisesRegex(melflow.RunError, "and 2 more; a list given as `remarks` gets all$"):
+            melflow.features([os.path.join(broken, name) for name in sorted(os.listdir(broken))], remarks=remarks, **options)
+        self.assertEqual([(r["index"], r["status"]) for r in remarks], [(i, "failed") for i in range(5)])
+        self.assertIn("decode: ", remarks[4]["reason"])
+        with self.assertRaisesRegex(TypeError, "^remarks is a list, to which"):
+            melflow.folder(broken, remarks={}, **options)
+
+    def test_arguments_that_are_not_there(self):
+        path = os.path.join(self.root, "ant", "000.wav")
+        for error, what, call in [
+            (TypeError, r"^melflow.folder has no argument 'label'. Did you mean 'labels'\?$", lambda: melflow.folder(self.root, label="parent_dir", preset="whisper")),
+            (TypeError, "^melflow.features has no argument 'labels'; melflow.folder has it$", lambda: melflow.features(path, labels="parent_dir", preset="whisper")),
+            (TypeError, "^melflow.show has no argument 'titel'. Did you mean 'title'", lambda: melflow.show(path, titel="x", preset="whisper")),
+            (melflow.ConfigError, "^presets: unknown option of mel. Did you mean 'preset'", lambda: melflow.features(path, presets="whisper")),
+        ]:
+            with self.subTest(what), self.assertRaisesRegex(error, what):
+                call()
+        for call in (lambda: melflow.run("{}", stop_after="2s"), lambda: melflow.explain("{}", seconds="2s"), lambda: melflow.tune("{}", budget="1min")):
+            with self.assertRaisesRegex(TypeError, "is a number of seconds, not '"):
+                call()
+
     def test_damaged_recordings_are_told(self):
         options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
         with open(os.path.join(self.root, "ant", "000.wav"), "rb") as file:
@@ -297,7 +333,7 @@ class FeaturesTest(unittest.TestCase):
         with self.assertRaises(melflow.RunError) as raised:
             melflow.features([half, whole, "nowhere.wav", half, half[:-8] + "none.wav", most], **options)
         self.assertRegex(str(raised.exception), r"^4 of 6 recordings gave no rows:\n  \[0\] .*half.wav: decode: short.*\n  \[2\] .*nowhere.wav'\n"
-                         r"  \[3\] .*half.wav: decode: short: .*\n  and 1 more$")
+                         r"  \[3\] .*half.wav: decode: short: .*\n  and 1 more; a list given as `remarks` gets all$")
         with self.assertWarnsRegex(UserWarning, r"^2 of 3 recordings have a warning:\n  \[0\] .*most.wav: decode: short.*\n  \[2\] audio: decode: short"):
             melflow.features([most, whole, data[:int(len(data) * 0.95)]], **options)
         with warnings.catch_warnings():

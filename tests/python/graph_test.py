@@ -115,6 +115,14 @@ graph:
         self.assertEqual(list(inspect.signature(g.mel).parameters)[:2], ["source", "name"])
         self.assertRegex(g.mel.__doc__, r"(?m)^n_mels: .*\(default \d+\)")
 
+    @staticmethod
+    def without_inputs():
+        g = melflow.Graph()
+        g.file_list(root="a")
+        g.decode()
+        g.mel(sample_rate=8000).discard()
+        g.validate()
+
     def test_what_is_wrong(self):
         g, other = melflow.Graph(), melflow.Graph()
         files = g.file_list(root="a")
@@ -143,6 +151,12 @@ graph:
             (TypeError, "is no value of an option", lambda: files.mel(n_mels=object())),
             (melflow.ConfigError, "a pipeline is a map with the keys", lambda: melflow.Graph.of("a:\n- 1\n")),
             (melflow.ConfigError, "nowhere.yaml", lambda: melflow.Graph.of("nowhere.yaml")),
+            (melflow.ConfigError, r"python.timeout: '2min' is not a number of seconds; write 120$",
+             lambda: melflow.Graph.of({"version": 1, "graph": {"f": {"stage": "file_list", "root": "/"}}}).map("f", "os:getcwd", timeout="2min").graph.validate()),
+            (melflow.ConfigError, r"^decode: comes after no node; write node.decode\(...\) or g.decode\(node, ...\), or connect it: node \| g\['decode'\]\n"
+             r"mel: comes after no node", self.without_inputs),
+            (melflow.ConfigError, r"mel takes batches, but 'file_list' \(file_list\) gives files; put disk_read and decode between them$",
+             lambda: melflow.Graph.of({"version": 1, "graph": {"file_list": {"stage": "file_list", "root": "/"}}})["file_list"].mel().discard().graph.validate()),
         ]:
             with self.subTest(what), self.assertRaisesRegex(error, what):
                 make()
@@ -163,7 +177,7 @@ graph:
         source.disk_read().decode().map(half, processes=0).mel(preset="whisper").discard()
         page = html.unescape(graph._repr_html_())
         self.assertIn("call: half\n", page)
-        self.assertIn("call: list\n", page)
+        self.assertIn("call: items\n", page)
         self.assertIn("&lt;b&gt;manifest", page)
         self.assertNotIn("<b>manifest", page)
         self.assertNotIn("@", page)

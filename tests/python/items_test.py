@@ -173,6 +173,16 @@ class ItemsTest(Corpus):
         for path in "bc":
             self.assertRegex(said[path], r"item \d: 'text' is not UTF-8: 'caf\\udce9'")
 
+    def test_an_object_without_a_text_fails_its_item(self):
+        items = [{"path": str(i), "audio": self.bytes_of(self.whole[0]), "speaker": speaker, "flag": True}
+                 for i, speaker in enumerate((object(), "ann", {"id": object()}))]
+        rows, report = self.rows_of(items, columns=["speaker", "flag"])
+        said = {r["path"]: r["reason"] for r in report["remarks"]}
+        self.assertEqual(list(said), ["0", "2"])
+        for reason in said.values():
+            self.assertRegex(reason, "'speaker': TypeError: is of the type object, which has no text; give the text or number that it stands for")
+        self.assertEqual((rows.columns["speaker"][1], rows.columns["flag"][1]), ("ann", "true"))
+
     def test_only_columns_that_are_asked_for_can_fail_an_item(self):
         class NoText:
             def __str__(self):
@@ -229,7 +239,8 @@ class ItemsTest(Corpus):
         masked = np.ma.masked_greater(loud / np.float32(32768), 0.1)
         items = {"loud": {"audio": loud.astype(np.float32), "sample_rate": 8000}, "beyond": {"audio": loud / np.float32(4096), "sample_rate": 8000},
                  "masked": {"audio": masked, "sample_rate": 8000}, "unmasked": {"audio": np.ma.array(loud), "sample_rate": 8000}}
-        rows, report = self.rows_of(items)
+        with self.assertWarnsRegex(UserWarning, "^1 of 4 recordings have a warning:\n  loud: samples up to "):
+            rows, report = self.rows_of(items)
         said = {r["path"]: r["reason"] for r in report["remarks"]}
         peak = int(np.abs(loud.astype(np.int32)).max())
         self.assertEqual(said.pop("loud"), f"samples up to {peak}; full scale is 1 (divide those in the scale of 16-bit integers by 32768)")
@@ -248,7 +259,8 @@ class ItemsTest(Corpus):
                  "three axes": {"audio": np.zeros((2, 2, 2)), "sample_rate": 8000}, "a number": {"audio": 3},
                  "breaks": {"audio": breaks}, "empty": {"audio": b""}, "no sound": {"audio": b"abc" * 99},
                  "gives nothing": {"audio": lambda: None}, "out": {"audio": leaves_out}, "no such file": {"audio": "/none/x.wav"},
-                 "without a rate": {"audio": {"array": np.zeros(9), "other": 1}}, "half a Hz": {"audio": np.zeros(900, np.int16), "sample_rate": 7999.5}, "../up": {"audio": good}}
+                 "without a rate": {"audio": {"array": np.zeros(9), "other": 1}}, "half a Hz": {"audio": np.zeros(900, np.int16), "sample_rate": 7999.5},
+                 "a square": {"audio": np.zeros((9, 9)), "sample_rate": 8000}, "../up": {"audio": good}}
         items = {"first": {"audio": good}, **wrong, "last": {"audio": good}}
         rows, report = self.rows_of(items)
         why = self.reasons(rows)
@@ -257,7 +269,8 @@ class ItemsTest(Corpus):
                               "no rate": "needs `sample_rate`", "three axes": r"an array \(2, 2, 2\) of float64; it is bytes of",
                               "a number": "audio is int 3; it is bytes of a sound file", "breaks": "OSError: the link is down",
                               "gives nothing": "audio is None", "out": "is not wanted", "no such file": "does not exist",
-                              "without a rate": "a dict with `array`, and lacks `sampling_rate`", "half a Hz": "a whole number of Hz"}.items():
+                              "without a rate": "a dict with `array`, and lacks `sampling_rate`", "half a Hz": "a whole number of Hz",
+                              "a square": r"an array \(9, 9\) of float64, of which either axis may be the channels"}.items():
             with self.subTest(name):
                 self.assertRegex(why[name], pattern)
 
@@ -273,7 +286,7 @@ class ItemsTest(Corpus):
 
         once = iter([{"audio": self.bytes_of(self.whole[0])}])
         self.rows_of(once)
-        with self.assertRaisesRegex(melflow.RunError, "has been read to its end; give a list, or a function"):
+        with self.assertRaisesRegex(melflow.RunError, "items: RunError: this iterator has been read to its end; give a list, or a function"):
             self.rows_of(once)
 
         def ends_early():
@@ -290,6 +303,18 @@ class ItemsTest(Corpus):
             rows, report = self.rows_of(given)
             self.assertEqual((report["files"]["ok"], report["files"]["failed"]), (2, 1))
             self.assertEqual(list(rows.path), ["a", "b", "b"])
+
+    def test_a_path_twice_is_one_warning_and_costs_the_later_item_only(self):
+        files = [os.path.join(self.root, name) for name in self.whole[:2]]
+        for other, one, said in (
+                ("file", {"path": "a", "audio": files[1]}, "^items: 1 of 3 items cannot be used and fails alone; the first: items: item 1: ValueError: has the path 'a' of another item"),
+                ("same", {"path": "a", "audio": files[0]}, "^items: 1 of 3 items name a path that was listed before, such as a. Every item gives rows of its own$")):
+            with self.subTest(other):
+                rows, report = self.rows_of([{"path": "a", "audio": files[0]}, one, {"path": "b", "audio": files[1]}])
+                self.assertEqual(len(report["warnings"]), 1, report["warnings"])
+                self.assertRegex(report["warnings"][0], said)
+                self.assertEqual(report["files"]["failed"], int(other == "file"))
+                np.testing.assert_array_equal(rows.recording(0), self.expected.recording(list(self.expected.path).index(self.whole[0])))
 
     def test_a_version_of_a_file(self):
         path = os.path.join(self.root, self.whole[0])

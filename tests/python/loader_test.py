@@ -183,10 +183,35 @@ class LoaderTest(unittest.TestCase):
             loader().load_state_dict({})
         for options, said in ((dict(seed=8), "seed is '9' in the state and '8' here"), (dict(split="val"), "split is None in .* 'val' here"),
                               (dict(shuffle=40), "shuffle is '30' in the state and '40' here"), (dict(rank=0, world_size=2), "world_size is 1 "),
-                              (dict(sets={"rows.n_mels": 8}), "sets is another")):
+                              (dict(sets={"rows.n_mels": 8}), "sets is another"))):
             other = melflow.Loader(self.text(segment=", length: 2000"), **(dict(batch_size=5, shuffle=30, seed=9) | options))
             with self.assertRaisesRegex(ValueError, f"the state is of another Loader, so other samples would follow: {said}"):
                 other.load_state_dict(state)
+
+    def test_a_state_says_which_of_its_variables_is_another(self):
+        text = self.text().replace("n_mels: 20", 'n_mels: "${BANDS}"').replace("hop: 80", 'hop: "${B}"')
+        def loader(**given):
+            return melflow.Loader(text, **({"vars": {"BANDS": 20, "B": 80}, "sets": {"rows.fmin": 20}} | given))
+
+        state = json.loads(json.dumps(loader().state_dict()))
+        for given, said in (({"vars": {"BANDS": 21, "B": 80}}, r"vars\['BANDS'\] is not as in the state"),
+                            ({"vars": {"BANDS": 20, "B": 40}}, r"vars\['B'\] is not as in the state"),
+                            ({"vars": {"BANDS": 21, "B": 40}}, r"vars\['BANDS'\], vars\['B'\] are not as in the state"),
+                            ({"sets": {"rows.fmin": 40}}, r"sets\['rows.fmin'\] is not as in the state")):
+            with self.subTest(given), self.assertRaisesRegex(ValueError, f"would follow: {said}. Make it"):
+                loader(**given).load_state_dict(state)
+        # A state of an earlier version has no digests of each.
+        older = {key: value for key, value in state["loader"].items() if "." not in key}
+        loader().load_state_dict({**state, "loader": older})
+        with self.assertRaisesRegex(ValueError, "would follow: vars is another"):
+            loader(vars={"BANDS": 21, "B": 80}).load_state_dict({**state, "loader": older})
+
+    def test_lost_recordings_are_warned_of_and_named(self):
+        loader = melflow.Loader(self.text())
+        with self.assertWarnsRegex(UserWarning, r"^4 of 60 recordings gave no rows:\n(  .*\n){3}  and 1 more; the Loader's report\[\"remarks\"\] has all$"):
+            list(loader)
+        self.assertEqual(len([r for r in loader.report["remarks"] if r["status"] == "failed"]), 4)
+        self.assertIsInstance(loader.report, melflow.Report)
 
     def test_a_state_is_refused_where_the_list_has_changed(self):
         def change(act):
@@ -282,7 +307,7 @@ class LoaderTest(unittest.TestCase):
         loader = melflow.Loader(text, **options)
         with self.assertWarnsRegex(UserWarning, "batches: shuffle: [0-9]+ recordings at a time, and not 60, .*raise memory.host") as warned:
             batches = list(loader)
-        self.assertEqual(len(warned.warnings), 1)
+        self.assertEqual(sum("shuffle" in str(one.message) for one in warned.warnings), 1)
         self.assertEqual(warned.filename, __file__)
         self.assertEqual(len({f for b in batches for f in b["file"].tolist()}), 55)
         state = None
@@ -344,18 +369,20 @@ class LoaderTest(unittest.TestCase):
                     places = {}
                     for batch in melflow.Loader(several(self.text(**options)), batch_size=7, shuffle=20, seed=3):
                         self.assertEqual(list(batch.get("result", ())), nodes)
+                        self.assertEqual("result_offset" in batch, bool(nodes))
+                        within = batch.get("result_offset", batch["offset"])
                         for k, (file, offset) in enumerate(key(batch)):
                             is_one = kind == "windows"
                             mine = batch["mel"][k][None] if is_one else batch["mel"][k][:batch["length"][k]]
                             np.testing.assert_array_equal(rows.recording(file)[offset:offset + len(mine)], mine)
-                            places[file, offset] = len(mine), {node: int(n[k]) for node, n in batch.get("result", {}).items()}
+                            places[file, offset] = len(mine), int(within[k]), {node: int(n[k]) for node, n in batch.get("result", {}).items()}
                     expected = {}
                     for file in np.flatnonzero(rows.count):
                         offset = 0
                         for said, of_result in rows.results(file):
                             for first in range(len(of_result)) if kind == "windows" else [0]:
                                 length = 1 if kind == "windows" else len(of_result)
-                                expected[file, offset + first] = length, said.get("number", {})
+                                expected[file, offset + first] = length, first, said.get("number", {})
                             offset += len(of_result)
                     self.assertEqual(places, expected)
         with self.assertRaisesRegex(melflow.ConfigError, "a batch has another entry 'result'"):

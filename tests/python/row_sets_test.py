@@ -141,7 +141,7 @@ class RowSetsTest(unittest.TestCase):
         ):
             with self.subTest(said), self.assertRaisesRegex(error, said):
                 melflow.open(files)
-        with self.assertRaisesRegex(TypeError, "store: are for pipelines"):
+        with self.assertRaisesRegex(TypeError, "these are for a pipeline: store"):
             melflow.open({"mel": mel}, store="1GiB")
         both = melflow.open(self.windows)
         for options, said in ((dict(split="test"), "there are: train, val"), (dict(normalize=["mfcc"]), "no rows 'mfcc'; there are: mel, audio"),

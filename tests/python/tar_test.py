@@ -1,4 +1,5 @@
-"""The stage tar_write, beside h5py, by tarfile, and by webdataset where it is installed."""
+"""The stage tar_write, beside h5py, by tarfile, and by webdataset where it is installed; an export has the same members
+(exports_test.py)."""
 
 import glob
 import importlib.util

@@ -239,7 +239,6 @@ class VerbsTest(corpus.CorpusTest):
             np.testing.assert_array_equal(rows[0], other)
 
     def test_many_runs_keep_nothing(self):
-        """perf/python_runs.py has more of these."""
         text, _ = self.text("many")
 
         def held():

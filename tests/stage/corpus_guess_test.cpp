@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/value.h"
-#include "stages/corpus/corpus_guess.h"
+#include "stages/corpus/guess/corpus_guess.h"
 #include "tests/stage/list_entries.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/containers/container.h"
 #include "stages/python/python_functions.h"
 #include "tests/stage/folder_faults.h"
 #include "tests/stage/listed_files.h"
@@ -746,6 +747,19 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
       Paths{"a.wav", "closed/"});
   CHECK(complaint(folder, "{root: '" + (folder / "closed") + "'}") ==
         "@/closed: cannot list the folder: Permission denied; check the option root");
+}
+
+TEST_CASE("file_list: a file of a folder stays that file, and is no channel once it is gone") {
+  const TempFolder folder;
+  for (const char* name : {"a#channel=2.wav", "a.wav"}) folder.write(name, "sound");
+  folder.write("files.txt", "a#channel=2.wav\n");
+  List found(root(folder)), listed(root(folder, "manifest: '" + (folder / "files.txt") + "'"));
+  std::filesystem::remove(folder / "a#channel=2.wav");
+  for (List* list : {&found, &listed}) {
+    (void)list->bench().source().item(0);
+    const FileStamp stamp = dynamic_cast<ManifestSource&>(list->bench().stage()).stamp(0);
+    CHECK((stamp.size < 0) == (list == &found));
+  }
 }
 
 TEST_CASE("file_list: in an update, a file that changed after it was looked at has no stamp") {

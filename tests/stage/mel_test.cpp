@@ -8,6 +8,7 @@
 #include "pipeline/stage/reach.h"
 #include "stages/facts.h"
 #include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"

@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "pipeline/report/reasons.h"
 #include "pipeline/stage/item.h"
@@ -204,6 +207,75 @@ TEST_CASE("ledger: closes from many threads are all counted") {
 }
 
 // ---- a record is closed by the last reference to its stream -------------------------------------
+
+// The table of Stream::is_over() (item.cpp): read > decode > {a > x, b > y}.
+TEST_CASE("stream: which of several reports counts does not depend on which came first") {
+  enum { read, decode, a, b, x, y };
+  constexpr SinkSet kX = 1, kY = 2, kBoth = 3;
+  const auto reach = [](bool a_fails_branch) {
+    const SinkSet by_a = a_fails_branch ? kX : kBoth;
+    return Reach({{kBoth, kBoth, kBoth, true, 0, {}},
+                  {kBoth, kBoth, kBoth, true, 1, {}},
+                  {kX, by_a, kBoth, false, 2, {}},
+                  {kY, kBoth, kBoth, false, 3, {}},
+                  {kX, kBoth, kBoth, false, 4, {}},
+                  {kY, kBoth, kBoth, false, 5, {}}},
+                 {nullptr, nullptr}, {}, nullptr);
+  };
+  using Report = std::function<void(Stream&)>;
+  const auto fails = [](int stage, std::uint64_t block) -> Report {
+    return [=](Stream& s) {
+      s.fail(stage, ItemError::failed(fmt::format("{}:{}", stage, block)), block);
+    };
+  };
+  const Report has_x = [](Stream& s) { s.keep(x); };
+  const Report y_takes = [](Stream& s) { s.sink_done(y); };
+  const Report stops = [](Stream& s) { s.cancel(); };
+  const Report routes_to_b = [](Stream& s) {
+    const int output = 1;
+    s.route(read, std::span(&output, 1), ItemError::skipped("elsewhere"));
+  };
+  struct Case {
+    std::vector<Report> reports;
+    Outcome outcome;
+    std::string reason;
+    bool a_fails_branch = false;
+  };
+  const std::string part = "is not in every output: ";
+  std::vector<Case> cases{{{fails(decode, 3), fails(decode, 1)}, Outcome::failed, "1:1"},
+                          {{fails(decode, 2), fails(read, 5)}, Outcome::failed, "1:2"},
+                          {{fails(a, 1), fails(b, 0)}, Outcome::failed, "2:1"},
+                          {{fails(a, 1), fails(b, 0)}, Outcome::failed, "2:1", true},
+                          {{fails(a, 1), y_takes}, Outcome::ok, part + "2:1", true},
+                          {{fails(x, 0), fails(y, 0)}, Outcome::failed, "4:0"},
+                          {{routes_to_b, fails(a, 0), y_takes}, Outcome::ok, ""},
+                          {{has_x, fails(a, 0), y_takes}, Outcome::ok, ""},
+                          {{has_x, fails(b, 0)}, Outcome::ok, part + "3:0"},
+                          {{fails(decode, 0), stops}, Outcome::not_run, ""}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    for (const bool reversed : {false, true}) {
+      CAPTURE(i);
+      CAPTURE(reversed);
+      Case& c = cases[i];
+      if (reversed) std::reverse(c.reports.begin(), c.reports.end());
+      Reach r = reach(c.a_fails_branch);
+      if (i == 6) {  // with an output of the source to each branch
+        std::vector<Reach::Node> nodes;
+        for (int n = read; n <= y; ++n) nodes.push_back(r.of(n));
+        nodes[read].outside = {kY, kX};
+        r = Reach(std::move(nodes), {nullptr, nullptr}, {}, nullptr);
+      }
+      Ledger ledger;
+      ledger.open(1, {"read", "decode", "a", "b", "x", "y"});
+      {
+        Stream stream(ledger, {}, 1, r);
+        for (const Report& report : c.reports) report(stream);
+      }
+      CHECK(ledger.outcome(0) == c.outcome);
+      CHECK(ledger.entry(0).reason == c.reason);
+    }
+  }
+}
 
 TEST_CASE("stream: the last reference closes its record with what became of it") {
   struct Row {

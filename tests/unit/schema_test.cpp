@@ -183,12 +183,12 @@ TEST_CASE("schema: a size as text reads back as the same size") {
         std::uint64_t{5} << 50}) {
     CAPTURE(bytes);
     Bytes back;
-    CHECK(OptionType<Bytes>::parse(Value::scalar(to_text(Bytes{bytes})), back).empty());
+    CHECK(OptionType<Bytes>::parse(Value::scalar(fmt::format("{}", Bytes{bytes})), back).empty());
     CHECK(back.count == bytes);
   }
-  CHECK(to_text(Bytes{512ULL << 20}) == "512MiB");
-  CHECK(to_text(Bytes{1536ULL << 20}) == "1536MiB");
-  CHECK(to_text(Bytes{100}) == "100B");
+  CHECK(fmt::format("{}", Bytes{512ULL << 20}) == "512MiB");
+  CHECK(fmt::format("{}", Bytes{1536ULL << 20}) == "1536MiB");
+  CHECK(fmt::format("{}", Bytes{100}) == "100B");
 }
 
 TEST_CASE("schema: a value of another type is refused with what was found and what is expected") {

@@ -48,13 +48,13 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
     none that melflow has written, or the program would not use it."""
     if isinstance(path, Mapping) and "graph" not in path:
         if options:
-            raise TypeError(f"{', '.join(options)}: are for pipelines; rows of files have no options")
+            raise TypeError(f"rows of files have no options, and these are for a pipeline: {', '.join(options)}")
         return RowSets(path)
     name, text = arguments.pipeline(path)
     if text or name.endswith((".yaml", ".yml")):
         return AudioRows(path, **options)
     if options:
-        raise TypeError(f"{name}: {', '.join(options)}: are for pipelines; rows of a file have no options")
+        raise TypeError(f"{name}: rows of a file have no options, and these are for a pipeline: {', '.join(options)}")
     return FileRows(name)
 
 

@@ -27,7 +27,9 @@ Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any], "Graph"]
 def pipeline(given: Pipeline) -> Tuple[str, str]:
     """The path of a pipeline's file and "", or of a Graph, a dict or a text its name in messages and the
     text. A text has a line break in it, or begins with {."""
-    given = given.to_dict() if hasattr(given, "_is_melflow_graph") else given
+    if hasattr(given, "_is_melflow_graph"):
+        given.check_sources()
+        given = given.to_dict()
     if isinstance(given, Mapping):
         return "pipeline", json.dumps(plain(given), ensure_ascii=False)
     if isinstance(given, str) and ("\n" in given or given.lstrip().startswith("{")):
@@ -44,6 +46,14 @@ def shown(value: Any) -> str:
     """A value in a message."""
     text = repr(value)
     return text if len(text) <= 100 else text[:100] + "…"
+
+
+def size(count: float) -> str:
+    """Bytes in a message."""
+    for unit, factor in (("MiB", 2**20), ("KiB", 2**10)):
+        if count >= factor:
+            return f"{count / factor:,.1f} {unit}"
+    return f"{count:.0f} bytes"
 
 
 def digest(value: Any) -> str:
@@ -104,6 +114,15 @@ def warn(messages: Iterable[str]) -> None:
         warnings.warn(with_arguments(message), stacklevel=level)
 
 
+_NAMED = 3
+
+
+def counted(what: str, said: Sequence[str], count: int, all_in: str) -> str:
+    """A message about some of `count` recordings, of which the first are named; all_in: where the others are."""
+    more = [f"and {len(said) - _NAMED} more; {all_in}"] * (len(said) > _NAMED)
+    return "\n  ".join([f"{len(said)} of {count} recordings {what}:", *said[:_NAMED], *more])
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """A name of `known` that is similar, as a question; else all of them."""
     known = list(known)
@@ -129,10 +148,10 @@ def whole(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST)
     return out
 
 
-def number(name: str, value: Any) -> float:
+def seconds(name: str, value: Any) -> float:
     """A number of 0 or more, also NumPy's."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"{name} is a number, not {shown(value)}")
+        raise TypeError(f"{name} is a number of seconds, not {shown(value)}")
     if not 0 <= value < float("inf"):
         raise ValueError(f"{name} is 0 or more, not {shown(value)}")
     return float(value)

@@ -21,6 +21,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from . import _melflow, module_search
+from .call_loading import load
 from .call_results import Answer
 from .callers import Here
 
@@ -187,13 +188,11 @@ def _used() -> Tuple[float, float]:
 
 def serve(parent: int, path: List[str], descriptor: int, memory: int) -> None:
     """In a process of Children. path: the parent's sys.path."""
-    from . import calls
-
     _melflow.end_with_parent(parent)
     sys.path[:] = path
     connection, arrays = Connection(descriptor), _SharedArrays(memory)
     call, arguments, gives, batch = pickle.loads(connection.recv_bytes())
-    function = Here(calls._load(call), arguments, gives, batch)
+    function = Here(load(call), arguments, gives, batch)
     function.prepare()
     connection.send_bytes(b"ready")
     used, looked = (0.0, 0.0), -_BETWEEN

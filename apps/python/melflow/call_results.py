@@ -45,7 +45,7 @@ def described(error: BaseException) -> str:
     text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
     frames = [f for f in traceback.extract_tb(error.__traceback__)
               if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
-    text = without_secrets(text)
+    text = without_secrets(text).removeprefix("melflow._melflow.")
     return f"{text} ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else text
 
 

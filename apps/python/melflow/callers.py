@@ -7,14 +7,16 @@ import functools
 import inspect
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Protocol, Tuple
 
 import numpy as np
 
 from .call_results import Answer, answer_of, described, noting, results_of, samples_of, shown
 
-if TYPE_CHECKING:
-    from .call_processes import Children
+
+class Caller(Protocol):
+    def __call__(self, arrays: List[np.ndarray], rate: int) -> List[Answer]: ...
+    def taken(self) -> Tuple[int, float, float, float]: ...
 
 
 def _takes_rate(target: Any) -> bool:
@@ -130,7 +132,7 @@ class Batches:
 
     _PATIENCE = 0.02  # [s] A batch that is not full is not called while others come within this time.
 
-    def __init__(self, function: "Here | Children", size: int, at_once: int) -> None:
+    def __init__(self, function: Caller, size: int, at_once: int) -> None:
         self._function, self._size, self._at_once = function, size, at_once
         self._lock = threading.Lock()
         self._more = threading.Condition(self._lock)  # something has come

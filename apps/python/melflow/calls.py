@@ -13,22 +13,19 @@ an object of a class gets one recording, block by block.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import json
 import os
 import sys
-import types
 import weakref
 from typing import Any, Callable, Dict, Tuple
 
-from . import _melflow, inputs, module_search
+from . import _melflow, inputs
 from ._melflow import RunError
+from .call_loading import load, of_this_process
 from .call_processes import Children
 from .call_results import described, of_thread
 from .callers import Batches, Here
-
-_of_this_process: Dict[str, Callable[..., Any]] = {}  # functions that cannot be imported, by name
 
 
 def name_of(function: Callable[..., Any]) -> str:
@@ -47,8 +44,8 @@ def name_of(function: Callable[..., Any]) -> str:
 def known(begin: str, function: Callable[..., Any]) -> str:
     """The name in this process of a function that cannot be imported."""
     name = f"@{begin}:here"
-    for n in range(1, len(_of_this_process) + 2):
-        if _of_this_process.setdefault(name, function) is function:
+    for n in range(1, len(of_this_process) + 2):
+        if of_this_process.setdefault(name, function) is function:
             break
         name = f"@{begin}-{n}:here"
     return name
@@ -56,7 +53,7 @@ def known(begin: str, function: Callable[..., Any]) -> str:
 
 def shown_name(name: str) -> str:
     """Of what only this process knows, as it is called in the code."""
-    function = _of_this_process.get(name)
+    function = of_this_process.get(name)
     return name if function is None else getattr(function, "__qualname__", type(function).__name__).split("<locals>.")[-1]
 
 
@@ -73,9 +70,9 @@ def known_object(value: Any) -> str:
         _read.add(id(value))
         return value
 
-    once.__qualname__ = type(value).__name__
+    once.__qualname__ = "items"  # of Graph.items
     if id(value) not in _objects:
-        _objects[id(value)] = (value, known(type(value).__name__, once))
+        _objects[id(value)] = (value, known(once.__qualname__, once))
     return _objects[id(value)][1]
 
 
@@ -85,55 +82,6 @@ def check_outside() -> None:
     if getattr(of_thread, "is_loading", False) or hasattr(of_thread, "notes"):
         raise RuntimeError("a pipeline cannot be run by a function that a pipeline calls, nor by its module: put what runs it "
                            "under if __name__ == '__main__'")
-
-
-def _load(name: str) -> Any:
-    was_loading = getattr(of_thread, "is_loading", False)
-    of_thread.is_loading = True
-    try:
-        return _imported(name)
-    finally:
-        of_thread.is_loading = was_loading
-
-
-def _imported(name: str) -> Any:
-    """Imports MODULE:NAME or FILE.py:NAME. Raises RunError."""
-    if name in _of_this_process:
-        return _of_this_process[name]
-    where, _, inner = name.rpartition(":")
-    if name.startswith("@"):
-        raise RunError(f"{name}: is a function of another Python process; put it into a module, and name it MODULE:NAME")
-    try:
-        if where.endswith(".py"):
-            path = os.path.abspath(where)
-            known = "melflow_file_" + hashlib.sha256(path.encode()).hexdigest()[:16]
-            source = inputs.read(path, inputs.SOURCE)
-            module = sys.modules.get(known)
-            if module is None or module.__dict__.get("_melflow_source") != source:
-                # Not by importlib: its bytecode is that of an earlier file which has the same size and second.
-                module = sys.modules[known] = types.ModuleType(known)
-                module.__dict__.update(__file__=path, _melflow_source=source)
-                try:
-                    with module_search.find_beside(path):
-                        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
-                except BaseException:
-                    del sys.modules[known]
-                    raise
-        else:
-            module_search.find_here(where)
-            module = importlib.import_module(where)
-    except FileNotFoundError:
-        raise RunError(f"{where}: there is no such file in {os.getcwd()}") from None
-    except BaseException as error:
-        raise RunError(f"{where} cannot be imported: {described(error)}") from None
-    target: Any = module
-    for part in inner.split("."):
-        target = getattr(target, part, None)
-    if not callable(target):
-        here = where.replace(".", "/") + ".py"
-        is_here = not where.endswith(".py") and os.path.exists(here)
-        raise RunError(f"{where} has no function {inner!r}" + is_here * f"; to call one of the file here, write {here}:{inner}")
-    return target
 
 
 def _file_hash(path: str) -> str:
@@ -180,7 +128,7 @@ class Call:
 
     def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float, batch: int, has_blocks: bool,
                  columns: int) -> None:
-        target, self.arguments = _load(name), json.loads(arguments)
+        target, self.arguments = load(name), json.loads(arguments)
         if processes and name.startswith("@"):
             raise RunError(f"{shown_name(name)}: other processes cannot import it; put it into a module, or use processes: 0")
         if has_blocks and not inspect.isclass(target):

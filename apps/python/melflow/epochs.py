@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Iterator, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from ._melflow import RunError
 from . import arguments
@@ -14,10 +14,19 @@ Batch = Dict[str, Any]
 _WAIT = 0.1  # seconds between checks for signals
 
 
-def _difference(key: str, there: Any, here: Any) -> str:
-    if str(here).startswith("#") or str(there).startswith("#"):  # a digest
-        return f"{key} is another"
-    return f"{key} is {arguments.shown(there)} in the state and {arguments.shown(here)} here"
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> List[str]:
+    """Between two states. A key vars.N has the digest of one of those in vars, where both states have them."""
+    out = []
+    differing = [key for key in {**here, **there} if there.get(key) != here.get(key)]
+    for key in (key for key in differing if "." not in key):
+        parts = [part.partition(".")[2] for part in differing if part.startswith(f"{key}.")]
+        if not str(here.get(key)).startswith("#") and not str(there.get(key)).startswith("#"):
+            out.append(f"{key} is {arguments.shown(there.get(key))} in the state and {arguments.shown(here.get(key))} here")
+        elif parts and any(part.startswith(f"{key}.") for part in there):
+            out.append(f"{', '.join(f'{key}[{part!r}]' for part in parts)} {'is' if len(parts) == 1 else 'are'} not as in the state")
+        else:  # a digest
+            out.append(f"{key} is another")
+    return out
 
 
 class _Batches:
@@ -192,8 +201,7 @@ class Epochs(arguments.Reopened):
         delivered = arguments.whole("delivered of a state", state["delivered"])
         there = state[self._STATE]
         here = self._deciding() | (self._list(True) if delivered else {})
-        differences = [_difference(key, there.get(key), here.get(key))
-                       for key in {**here, **there} if there.get(key) != here.get(key)]
+        differences = _differences(there, here)
         if differences:
             raise ValueError(f"the state is of another {type(self).__name__}, so other samples "
                              f"would follow: {'; '.join(differences)}. Make it as it was, or use "

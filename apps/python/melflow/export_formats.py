@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 import numpy as np
 
-from .exports import Piece, Source, text
+from .export_source import Piece, Source, text
 
 Read = Iterator[Tuple[int, np.ndarray]]
 _GROUP = 32 << 20  # bytes of rows that Arrow holds at a time

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
 import functools
 import importlib
-import itertools
+import inspect
 import json
 import os
 import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from ._melflow import ConfigError, FeatureChain, RunError, preset_rate
 from .call_results import array_of
 from .graph import Graph
 from .loader import Loader
-from .program import inspect
+from . import program
 from .rows import FileRows, Rows
+from .stage_methods import stages
 
 
 class Features(arguments.Reopened):
@@ -123,6 +125,35 @@ def _rate(sample_rate: Any, options: Mapping[str, Any], of_files: bool) -> int:
     return rate
 
 
+def _check_names(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raises where an option is none of mel: TypeError where it is an argument of this or a sister function, or nearly one."""
+    known = stages()["mel"]["properties"]
+    for name in options:
+        if name in known or name in _OF_DECODE:
+            continue
+        arguments_of = {f.__name__: inspect.signature(f).parameters for f in (function, features, folder, show)}
+        owners = [f"melflow.{f}" for f, names in arguments_of.items() if name in names]
+        near = difflib.get_close_matches(name, arguments_of[function.__name__], 1, 0.75)
+        if owners:
+            raise TypeError(f"melflow.{function.__name__} has no argument {name!r}; {' and '.join(owners)} {'has' if len(owners) == 1 else 'have'} it")
+        if near:
+            raise TypeError(f"melflow.{function.__name__} has no argument {name!r}. Did you mean {near[0]!r}?")
+        if function is folder:  # Graph refuses it
+            continue
+        advice = _melflow.option_advice("mel", name, str(options[name]))
+        raise ConfigError(f"{name}: unknown option of mel{advice or '; `melflow stages mel` lists its options'}")
+
+
+def _noted(remarks: Optional[List[Dict[str, Any]]], noted: Sequence[Dict[str, Any]] = ()) -> None:
+    """Adds to the argument `remarks`."""
+    if remarks is not None and not isinstance(remarks, list):
+        raise TypeError(f"remarks is a list, to which recordings that are lost or damaged are added, not {arguments.shown(remarks)}")
+    (remarks if remarks is not None else []).extend(noted)
+
+
+_ALL_IN = "a list given as `remarks` gets all"
+
+
 @functools.lru_cache(maxsize=32)
 def _chain_of(options: str, rate: int, of_files: bool) -> FeatureChain:
     mel = json.loads(options)
@@ -144,16 +175,16 @@ Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, bytearray, memoryview,
 
 @overload
 def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, **options: Any) -> np.ndarray: ...
+             downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> np.ndarray: ...
 
 
 @overload
 def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, **options: Any) -> List[np.ndarray]: ...
+             downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> List[np.ndarray]: ...
 
 
 def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, **options: Any) -> Any:
+             downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> Any:
     """Mel rows [frames, bands] of one recording, or a list of them for a list of recordings, which are computed in as many
     threads as there are cores.
 
@@ -170,12 +201,17 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     is for one rate; at another one it needs n_fft, win_length or hop. None is the default, also where a preset sets another
     value: top_db=None clips nothing.
 
+    remarks: of a list, a list to which each recording that is lost or damaged is added, as a dict of `index`, `status` ("failed" or
+    "ok") and `reason`.
+
     Raises ConfigError where options are wrong, RunError where a recording is lost (of a list: when all others have been computed,
     with how many); warns of those that are damaged otherwise."""
     if isinstance(audio, list) and not audio:
         return []
     if isinstance(audio, tuple) and len(audio) == 2 and np.ndim(audio[0]) > 0 and isinstance(audio[1], (int, np.integer)):
         raise TypeError("audio is a pair of samples and their rate; write features(samples, rate, ...)")
+    _noted(remarks)
+    _check_names(features, options)
     options |= {"truncated": truncated, "downmix": downmix}
     if not _is_list(audio):
         return _warned(_features(audio, sample_rate, options)[0])
@@ -188,21 +224,18 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         made = list(pool.map(rows_or_error, audio))
-    if lost := {f"[{i}]": str(one) for i, one in enumerate(made) if isinstance(one, Exception)}:
-        raise RunError(_counted("gave no rows", lost, len(made)))
-    if said := {f"[{i}]": warning for i, (_, warning) in enumerate(made) if warning}:
-        arguments.warn([_counted("have a warning", said, len(made))])
+    lost = {i: str(one) for i, one in enumerate(made) if isinstance(one, Exception)}
+    said = {i: one[1] for i, one in enumerate(made) if i not in lost and one[1]}
+    for status, of in (("failed", lost), ("ok", said)):
+        _noted(remarks, [{"index": i, "status": status, "reason": text} for i, text in of.items()])
+    for what, of in (("gave no rows", lost), ("have a warning", said)):
+        if not of:
+            continue
+        text = arguments.counted(what, [f"[{i}] {text}" for i, text in of.items()], len(made), _ALL_IN)
+        if of is lost:
+            raise RunError(text)
+        arguments.warn([text])
     return [rows for rows, _ in made]
-
-
-_NAMED = 3
-
-
-def _counted(what: str, said: Mapping[str, str], count: int) -> str:
-    """A message about some of `count` recordings, of which the first are named."""
-    lines = [f"{name} {text}" for name, text in itertools.islice(said.items(), _NAMED)]
-    lines += [f"and {len(said) - _NAMED} more"] * (len(said) > _NAMED)
-    return "\n  ".join([f"{len(said)} of {count} recordings {what}:", *lines])
 
 
 def _is_list(audio: Any) -> bool:
@@ -267,15 +300,19 @@ def _with_arguments(reason: str) -> str:
 
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,
            labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
-           downmix: "Optional[str | int]" = None, table: str = "dict", **options: Any) -> Any:
+           downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, table: str = "dict",
+           **options: Any) -> Any:
     """Mel rows of every recording in a folder and its folders, as a table with a row for each that could be read: `path`,
     `features` ([frames, bands] each), `frames`, and with labels="parent_dir" `label`.
 
         melflow.folder("clips", preset="whisper", table="pandas")
 
-    sample_rate, truncated, downmix, options: as those of melflow.features. include: patterns of paths, such as ["**/*.flac"]. workers:
+    sample_rate, truncated, downmix, options: as those of melflow.features. remarks: a list to which each recording that is lost or
+    damaged is added, as report["remarks"] of melflow.run has it: `path`, `status`, `reason`. include: patterns of paths, such as ["**/*.flac"]. workers:
     threads. table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
     output (melflow.run). Warns of recordings that are lost or damaged: how many, and the first with their reasons."""
+    _noted(remarks)
+    _check_names(folder, options)
     if table not in ("dict", "pandas", "polars"):
         raise ValueError(f"table is dict, pandas or polars, not {arguments.shown(table)}")
     if not os.path.isdir(arguments.path("root", root)):
@@ -293,6 +330,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what only a pipeline could have otherwise
         loader = Loader(graph, shuffle=False, workers=workers)
+    loader._warns_of_recordings = False
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
     try:
         for batch in loader:
@@ -304,9 +342,11 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
     except RunError as error:
         raise RunError(_with_arguments(str(error))) from None
     report: Any = loader.report
+    noted = [{**one, "reason": _with_arguments(one["reason"])} for one in report["remarks"]]
+    _noted(remarks, noted)
     for is_ok, what in ((False, "gave no rows"), (True, "have a warning")):
-        if said := {f"{one['path']}:": _with_arguments(one["reason"]) for one in report["remarks"] if (one["status"] == "ok") == is_ok}:
-            arguments.warn([_counted(what, said, report["files"]["found"])])
+        if said := [f"{one['path']}: {one['reason']}" for one in noted if (one["status"] == "ok") == is_ok]:
+            arguments.warn([arguments.counted(what, said, report["files"]["found"], _ALL_IN)])
     if table == "dict":
         return out
     if table == "polars":  # which takes no list of arrays of several lengths
@@ -344,6 +384,8 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
     unit: "power", "dB", "ln power", ... of an array: linear values are drawn as dB."""
     band_hz: List[float] = []
     frame_seconds = 0.0
+    if isinstance(what, (str, bytes, os.PathLike)):
+        _check_names(show, options)
     if isinstance(what, (str, os.PathLike)) and os.fspath(what).endswith((".h5", ".npy")):
         what = FileRows(what)
     if isinstance(what, (str, bytes, os.PathLike)):
@@ -362,7 +404,7 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
         number = arguments.index("recording", recording, len(what.path))
         title, unit = title or str(what.path[number]), str(what.unit)
         if isinstance(what, FileRows):
-            facts = inspect(what.file)
+            facts = program.inspect(what.file)
             band_hz = facts.get("band_hz") or []
             if what.is_ragged and facts.get("sample_rate"):
                 frame_seconds = facts["hop_length"] / facts["sample_rate"]

@@ -186,6 +186,14 @@ class Graph(GraphStages):
             raise TypeError(f"a source is a node, its name, or a list of them, not {arguments.shown(source)}")
         return str(source)
 
+    def check_sources(self) -> None:
+        """Raises ConfigError where a node comes after none, though its stage takes something."""
+        lone = [f"{name}: comes after no node; write node.{stage}(...) or g.{stage}(node, ...), or connect it: node | g[{name!r}]"
+                for name, options in self.nodes.items()
+                if (stage := options.get("stage")) in stages() and not is_source(stages()[stage]) and "from" not in options]
+        if lone:
+            raise ConfigError("\n".join(lone))
+
     def __getitem__(self, name: str) -> Node:
         if name not in self.nodes:
             raise KeyError(f"there is no node {name!r}; the nodes are {', '.join(self.nodes)}")
@@ -230,16 +238,17 @@ class Graph(GraphStages):
 
         for name in self.nodes:
             visit(name)
-        stages = []
+        stages, functions = [], {}
         for name in order:
             options = {k: v for k, v in self.nodes[name].items() if k not in ("stage", "from")}
-            if str(options.get("call", "")).startswith("@"):  # a function that only this process knows
-                options["call"] = calls.shown_name(options["call"])
+            if "call" in options:  # of a function that only this process knows, as it is called in the code
+                options["call"] = calls.shown_name(str(options["call"]))
+                functions[name] = {"call": options["call"]}
             stages.append({"name": name, "stage": str(self.nodes[name].get("stage", name)),
                            "options": [f"{k}: {flow_yaml(v)}" for k, v in options.items()][:3]})
         edges = [{"from": before, "to": name, "label": output} for name in order
                  for before, output in _sources(self.nodes[name]) if before in order[:order.index(name)]]
-        return program.framed(_melflow.html_report(json.dumps({"stages": stages, "edges": edges})), "20em")  # until it is drawn
+        return program.framed(_melflow.html_report(json.dumps({"stages": stages, "edges": edges, "config": {"graph": functions}})), "20em")  # until it is drawn
 
     # ---- what can be done with a pipeline
 

@@ -4,8 +4,8 @@
         for row in table:
             yield {"path": row.id, "audio": row.bytes, "label": row.word}
 
-An item is a dict. `audio`: bytes of a sound file; an array [samples] or [samples, channels] of floats or int16, with the item's
-`sample_rate`; the path or URL of a file; or a function that gives one of these when it is needed. Without it, `path` is the
+An item is a dict. `audio`: bytes of a sound file; an array [samples], [samples, channels] or [channels, samples] (the shorter axis is the
+channels) of floats or int16, with the item's `sample_rate`; the path or URL of a file; or a function that gives one of these when it is needed. Without it, `path` is the
 path of the file. `path`: its name in the corpus; where items have none they are numbered, and cannot be updated. `version`: any
 text or number; an item with another one has changed. `bytes`: the size, where it is known before. All other keys are columns, which
 become texts where an option asks for them.
@@ -26,8 +26,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _melflow, call_results, calls, inputs, stores
+from . import _melflow, call_results, inputs, stores
 from ._melflow import RunError
+from .call_loading import load
 
 _OWN = ("audio", "sample_rate", "sampling_rate", "version", "bytes", "path")
 _LIST = "\x1f"  # between the values of a list
@@ -69,7 +70,14 @@ def _text(value: Any) -> str:
         return repr(value)
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
-    return json.dumps(value, default=str) if isinstance(value, Mapping) else str(value)
+    return json.dumps(value, default=_str) if isinstance(value, Mapping) else _str(value)
+
+
+def _str(value: Any) -> str:
+    """Raises TypeError for an object that has no text but its address, which is another one in each run."""
+    if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
+        raise TypeError(f"is of the type {type(value).__qualname__}, which has no text; give the text or number that it stands for")
+    return str(value)
 
 
 def _wav(audio: Any, rate: Any) -> bytes:
@@ -77,6 +85,8 @@ def _wav(audio: Any, rate: Any) -> bytes:
     samples = call_results.array_of(audio)
     if isinstance(audio, np.ndarray) and not rate:
         raise TypeError("an array of samples needs `sample_rate`")
+    if samples.ndim == 2 and samples.shape[0] == samples.shape[1] > 1:
+        raise ValueError(f"audio is {call_results.shown(audio)}, of which either axis may be the channels; give more samples, or one axis")
     if samples.ndim == 2 and samples.shape[0] < samples.shape[1]:  # [channels, samples]
         samples = samples.T
     if samples.dtype.kind == "f":
@@ -141,12 +151,12 @@ class Items:
     def __init__(self, function: str, arguments: str, *web: int) -> None:
         self._limits = stores.Limits(*web)
         self._kept: Any = None  # a file with what an iterable has given
-        target = calls._load(function)
+        target = load(function)
         try:
             with stores.within(self._limits):
                 self._corpus = target(**json.loads(arguments))
         except Exception as error:
-            raise RunError(f"{function}: {call_results.described(error)}") from None
+            raise RunError(f"{calls.shown_name(function)}: {call_results.described(error)}") from None
         if hasattr(self._corpus, "iterrows"):  # a data frame of pandas, whose [i] are columns
             self._corpus = self._corpus.to_dict("records")
         elif hasattr(self._corpus, "to_dicts"):  # of polars
@@ -154,8 +164,8 @@ class Items:
         corpus = self._corpus
         self._is_indexed = hasattr(corpus, "__len__") and hasattr(corpus, "__getitem__")
         if isinstance(corpus, (str, bytes)) or not (self._is_indexed or hasattr(corpus, "__iter__")):
-            raise RunError(f"{function}: gives {call_results.shown(corpus)}; a corpus is an iterable of dicts, one for each recording")
-        self._function = function
+            raise RunError(f"{calls.shown_name(function)}: gives {call_results.shown(corpus)}; a corpus is an iterable of dicts, one for each recording")
+        self._function = calls.shown_name(function)
         self._pairs = self._listed()
         self._at: Dict[str, Tuple[str, Any]] = {}  # how an item's audio is found
         self._known: Dict[str, Tuple[int, int, str]] = {}

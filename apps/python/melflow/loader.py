@@ -8,6 +8,7 @@ from typing import Any, Dict, Mapping, Optional
 from ._melflow import BatchRun, Memory
 from . import arguments, inputs
 from .epochs import Batch, Epochs
+from .program import Report, warn_of_recordings
 
 
 class Loader(Epochs):
@@ -35,7 +36,7 @@ class Loader(Epochs):
     "path", "file" and "offset" (where in the list, and at which row of the recording, a sample begins), and where the
     list has them "label" or "labels", "split", "target" and texts by their names. Where stages make several results of a
     recording, "result" is a dict of arrays: by each such node, the number of the result that the sample is of, as in
-    /files/results of an output. Arrays are views of the batch's own
+    /files/results of an output, and "result_offset" is at which row of that result a sample begins. Arrays are views of the batch's own
     memory, which lives as long as they do. bfloat16 comes as an object for DLPack (torch.from_dlpack).
 
     What comes depends on the corpus, the settings, seed and epoch, and not on the number of workers.
@@ -96,7 +97,8 @@ class Loader(Epochs):
         self._split, self._memory = split or "", Memory()
         self._workers = None if workers is None else arguments.workers(workers, 0)
         self._rank, self._world_size = rank, world_size
-        self._report: Optional[Dict[str, Any]] = None
+        self._report: Optional[Report] = None
+        self._warns_of_recordings = True
         self._facts: Dict[str, Any] = {}  # about the list
         self._is_listed = False  # whether the current epoch has listed the corpus
         self._has_buckets, warnings = BatchRun.check(
@@ -119,14 +121,16 @@ class Loader(Epochs):
 
     def _end(self, run: BatchRun) -> None:
         arguments.warn(run.warnings())
-        self._report = json.loads(run.report())
+        self._report = Report(json.loads(run.report()))
+        if self._warns_of_recordings:
+            warn_of_recordings(self._report, 'the Loader\'s report["remarks"] has all')
 
     # ---- information
 
     @property
-    def report(self) -> Optional[Dict[str, Any]]:
+    def report(self) -> Optional[Report]:
         """Of the last epoch that was gone through what `melflow run --json` and melflow.run() give of a run: files (found, ok,
-        skipped, failed, ...), remarks, and by stage and queue where the time went; None before. Recordings of other splits
+        skipped, failed, ...), remarks (each recording that was lost or damaged, with the reason), and by stage and queue where the time went; None before. Recordings of other splits
         and ranks are counted by themselves, as other_splits and other_ranks of files."""
         return self._report
 
@@ -156,8 +160,11 @@ class Loader(Epochs):
             text = inputs.read(self._pipeline, inputs.PIPELINE, may_be_pipe=True)
         names = ["shuffle", "bucket", "seed", "dtype"]
         names += ["batch_size", "max_rows", "drop_last"] if self._has_buckets else []
+        # What differs is found by the digest of all of them; those of each, which say only which, tell nothing about a password.
+        each = {f"{what}.{name}": arguments.digest(value)[:5]
+                for what, values in (("vars", self._vars), ("sets", self._sets)) for name, value in values.items()}
         return {"pipeline": arguments.digest(text), "vars": arguments.digest(self._vars),
-                "sets": arguments.digest(self._sets), **{k: self._options.get(k) for k in names},
+                "sets": arguments.digest(self._sets), **each, **{k: self._options.get(k) for k in names},
                 "shuffle_recordings": self._seed is not None, "split": self._split or None,
                 "rank": self._rank, "world_size": self._world_size}
 

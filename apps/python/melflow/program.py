@@ -59,6 +59,13 @@ class Report(Dict[str, Any]):
         return framed(self.html(), "36em")
 
 
+def warn_of_recordings(report: Report, all_in: str) -> None:
+    """Warns of recordings that failed, or of which there is a warning. all_in: where all of them are."""
+    for status, what in (("failed", "gave no rows"), ("ok", "have a warning")):
+        said = [f"{one['path']}: {one['reason']}" for one in report.get("remarks", []) if one["status"] == status]
+        arguments.warn([arguments.counted(what, said, report["files"]["found"], all_in)] if said else [])
+
+
 class _Bar:
     """A bar of tqdm; nothing where it is not wanted or not installed."""
 
@@ -147,7 +154,7 @@ def _workers(workers: Optional[int]) -> List[str]:
 
 
 def _time(name: str, seconds: Optional[float]) -> List[str]:
-    return [] if seconds is None else ["--" + name.replace("_", "-"), f"{arguments.number(name, seconds):g}s"]
+    return [] if seconds is None else ["--" + name.replace("_", "-"), f"{arguments.seconds(name, seconds):g}s"]
 
 
 def _flag(name: str, value: Any) -> List[str]:
@@ -163,6 +170,7 @@ def _run(words: List[str], text: str, stop_after: Optional[float], progress: Opt
         bar.show(files.get("found", 0) - files.get("not_run", 0), files.get("found", 0), report.get("rows", 0), 0)
     report["warnings"] = [with_arguments(warning) for warning in report.get("warnings", [])]
     arguments.warn(report["warnings"])
+    warn_of_recordings(report, 'report["remarks"] has all')
     return report
 
 
@@ -177,7 +185,8 @@ def run(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = Non
     stop_after: starts no new files after so many seconds; the report then says so as its `ending`.
     progress: a bar of files, where tqdm is installed; not given: on a terminal and in a notebook.
 
-    Gives the report, and shows its warnings. Recordings that fail are in it; ConfigError: the pipeline is wrong, and nothing
+    Gives the report, and shows its warnings, also how many recordings are lost or damaged and the first of them; all are in
+    report["remarks"], with path, status and reason. ConfigError: the pipeline is wrong, and nothing
     was started; RunError: there is no output."""
     words, text = pipeline_words(pipeline, vars, sets, workers)
     return _run(["run", *words, "--resume", arguments.text("resume", resume)], text, stop_after, progress)

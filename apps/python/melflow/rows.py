@@ -411,10 +411,10 @@ class RowLoader(Epochs):
     def _warn_if_slow(self, most: int) -> None:
         reader, kept = self.rows._reader, self.rows._kept_rows
         if most > kept:
-            each = most * reader.row_bytes / 2**20
-            warnings.warn(f"this epoch will be slow: the rows of a recording take up to {each:,.1f} MiB, and store keeps "
-                          f"{kept * reader.row_bytes / 2**20:,.1f} MiB, so a recording is decoded again for each batch that has "
-                          f'samples of it. store="{math.ceil(6 * each)}MiB" decodes it once an epoch; so does melflow.Loader',
+            each = most * reader.row_bytes
+            warnings.warn(f"this epoch will be slow: the rows of a recording take up to {arguments.size(each)}, and store keeps "
+                          f"{arguments.size(kept * reader.row_bytes)}, so a recording is decoded again for each batch that has "
+                          f'samples of it. store="{math.ceil(6 * each / 2**20)}MiB" decodes it once an epoch; so does melflow.Loader',
                           stacklevel=5)
 
     def _warn_if_short(self) -> None:
@@ -424,7 +424,7 @@ class RowLoader(Epochs):
         able = reader.storable_bytes
         if wanted > able:
             mib = max(1, int(able) >> 20)
-            warnings.warn(f"this epoch will be slow: store may keep {wanted / 2**20:,.0f} MiB of rows, but of the memory that is available "
+            warnings.warn(f"this epoch will be slow: store may keep {arguments.size(wanted)} of rows, but of the memory that is available "
                           f"here (the machine's, less what control groups of a container or a job take away) it uses {mib:,} MiB at most, so "
                           f'recordings are decoded again and again. store="{mib}MiB" mixes samples within what is kept', stacklevel=5)
 

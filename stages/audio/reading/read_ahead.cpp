@@ -106,8 +106,9 @@ void ReadAhead::load(std::size_t file) {
   int error = 0;
   FileRef ref;
   ref.path = files_.path(file);
-  if (const ContainedItem item = contained_(ref.path); item.container)
-    item.container->locate(item.name, ref);
+  if (!files_.are_all_files())
+    if (const ContainedItem item = contained_(ref.path); item.container)
+      item.container->locate(item.name, ref);
   if (ref.container) return;
   const UniqueFd fd = reader_.open(FileReader::file_of(ref), error);
   struct stat st {};

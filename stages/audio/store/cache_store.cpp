@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/version.h"
 #include "stages/audio/audio_libraries.h"
 #include "stages/files/byte_hash.h"
-#include "stages/version.h"
 
 namespace melflow {
 

@@ -15,11 +15,9 @@ namespace melflow {
 
 void FeedOptions::describe(Schema& s) {
   s.field("feed", feed,
-          "where samples come from; stream: decoded when they are needed; preload: all decoded "
-          "into memory before anything is computed; cache: decoded once into a file in cache_path "
-          "that later runs read; auto: cache if cache_path holds files of this corpus already, or "
-          "if uses is more than 1 and a cache fits on the disk (uncompressed files in the page "
-          "cache need none); else stream. All give the same rows")
+          "where samples come from, with the same rows; stream: decoded when needed; preload: all "
+          "decoded into memory first; cache: decoded once into a file in cache_path; auto: cache "
+          "where one is there or uses is above 1, else stream")
       .tuning();
   s.field("cache_path", cache_path,
           "folder in which feed: cache and auto keep their files of decoded audio; required with "

@@ -118,8 +118,8 @@ constexpr MelOptionRow kTable[] = {
     {"gauss_std", &O::gauss_std, "standard deviation of window: gauss", "samples",
      "larger: flatter; not set: win_length / 8", from_to(1e-3, 1e9), kGauss},
     {"center", &O::center, "centres frame t on sample t * hop", "",
-     "true: both ends of the recording or segment are padded by half a frame (n_fft / 2, or "
-     "win_length / 2 with align: left); false: the first frame starts at the first sample",
+     "true: the ends of the recording or segment are padded by half a frame (n_fft / 2; win_length "
+     "/ 2 with align: left); false: the first starts at the first sample",
      kAny, kNothing, [](const O&) { return false; }},  // recorded as pad
     {"pad", &O::pad, "padding before the start and after the end of a recording or segment",
      "samples",
@@ -129,8 +129,7 @@ constexpr MelOptionRow kTable[] = {
     {"pad_mode", &O::pad_mode, "samples that padding adds at the ends of a recording or segment",
      "",
      "reflect: its mirror image without the end sample; symmetric: its mirror image (Kaldi); "
-     "constant: zeros; edge: the end sample; linear_ramp: a straight line from the end sample to 0 "
-     "at the far end",
+     "constant: zeros; edge: the end sample; linear_ramp: a straight line from that to 0",
      kAny, kPadding},
     {"pad_zeros", &O::pad_zeros,
      "zeros before the start and after the end of a recording or segment, before it is padded",
@@ -165,25 +164,20 @@ constexpr MelOptionRow kTable[] = {
      "logarithmic above",
      kAny, kBands},
     {"norm", &O::mel_norm, "scaling of the triangles that weight the bins of a mel band", "",
-     "none: every peak is 1; slaney: the area of every triangle over Hz is 1; 1: the weights of a "
-     "band sum to 1; 2: the square root of the sum of their squares is 1; inf: the largest weight "
-     "is 1 (1, 2, inf: librosa)",
+     "none: peaks are 1; slaney: areas over Hz are 1; 1, 2, inf: that norm of a band's weights is "
+     "1 (librosa)",
      kAny, kBands},
     {"triangles", &O::triangles, "shape of the triangles that weight the bins of a mel band", "",
      "hz: flanks straight over Hz; mel: flanks straight over mel (Kaldi); left_width: over Hz, the "
      "right flank as wide as the left one (SpeechBrain)",
      kAny, kBands},
     {"bin_hz", &O::bin_hz, "frequency of bin k where the triangles of the mel bands weight it", "",
-     "exact: k sample_rate / n_fft; torchaudio: evenly spaced from 0 to sample_rate / 2 rounded "
-     "down to whole Hz, which is also the default of fmax; speechbrain: as torchaudio, but fmax is "
-     "sample_rate / 2 by default; lhotse: k sample_rate / (n_fft - 1). With an even sample_rate "
-     "and an even n_fft, exact, torchaudio and speechbrain are the same",
+     "exact: k sample_rate / n_fft; torchaudio: evenly up to whole Hz of sample_rate / 2, also "
+     "fmax; speechbrain: with fmax exact; lhotse: k sample_rate / (n_fft - 1)",
      kAny, kBands, has_other_bins},
     {"htk_mode", &O::htk_mode, "bins and floor of the mel bands as in HTK", "",
-     "false: all bins under a triangle, no floor; kaldi: Kaldi's htk-mode, which omits the "
-     "first bin of the lowest band if fmin is above 0, and raises bands below 1 to 1; htk: HTK's "
-     "own rule, the bins above the one nearest to fmin and below the one nearest to fmax, and with "
-     "a log bands below 1 are raised to 1 (openSMILE: htkcompatible)",
+     "kaldi: without the first bin of the lowest band (fmin above 0), bands below 1 raised to 1; "
+     "htk: bins by HTK's rule, floor 1 with a log; false: neither",
      kAny, kBands},
     {"vtln_warp", &O::vtln_warp, "factor of the vocal tract length normalisation (VTLN)", "",
      "divides the frequencies of the bands' edges; 1: no warping", from_to(0.1, 10), kBands},
@@ -219,8 +213,8 @@ constexpr MelOptionRow kTable[] = {
      from_to(kSmallest, kLargest), kLog},
     {"top_db", &O::top_db, "dynamic range kept below the largest value of the segment or recording",
      "dB",
-     "lower values are raised to the largest minus top_db; in decibels of 20/power log10 whatever "
-     "log is, or in those of db_factor where it is set; not set: nothing is raised (Whisper: 80)",
+     "lower values are raised to that; in decibels of 20/power log10 whatever log is, or of "
+     "db_factor; not set: none (Whisper: 80)",
      from_to(0, kLargest), kLog},
     {"db_factor", &O::db_factor, "factor on log10 that makes decibels", "",
      "not set: 20/power; 10: as librosa.power_to_db and torchaudio's AmplitudeToDB('power'), "
@@ -233,7 +227,7 @@ constexpr MelOptionRow kTable[] = {
     {"normalize", &O::normalize, "shifts and scales finished values: (x - mean) / std", "",
      "none: neither; fixed: by norm_mean and norm_std; per_feature: by the mean and standard "
      "deviation of each column over the segment or recording; all_features: by those of all its "
-     "values together"},
+     "values"},
     {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
      "one number, or one for each column; required with normalize: fixed",
      from_to(-kLargest, kLargest), kFixed},
@@ -253,8 +247,8 @@ constexpr MelOptionRow kTable[] = {
      "delta degrees of freedom of the standard deviation: the sum of squared deviations is divided "
      "by N - norm_ddof",
      "",
-     "N is the number of frames for per_feature, of all values for all_features; 1: unbiased "
-     "(NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
+     "N: frames for per_feature, values for all_features; 1: unbiased (NeMo, Seamless); 0: of the "
+     "population (Kaldi, ESPnet, Speech2Text)",
      from_to(0, 1), kOwnDeviation, [](const O& o) { return o.norm_ddof != 1; }},
 
     {"precision", &O::precision, "precision in which samples, transform and bands are computed", "",

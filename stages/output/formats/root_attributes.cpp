@@ -2,9 +2,9 @@
 
 #include <type_traits>
 
+#include "pipeline/base/version.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/formats/index_hash.h"
-#include "stages/version.h"
 
 namespace melflow {
 namespace {

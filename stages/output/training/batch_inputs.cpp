@@ -17,8 +17,8 @@ namespace {
 using Input = PairedInputs::Input;
 
 // The entries that a batch has beside rows, whatever is listed.
-constexpr const char* kEntries[] = {"length", "label", "labels", "split", "target",
-                                    "path",   "file",  "offset", "result"};
+constexpr const char* kEntries[] = {"length", "label", "labels", "split",  "target",
+                                    "path",   "file",  "offset", "result", "result_offset"};
 
 bool is_name(const std::string& text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&

@@ -77,19 +77,15 @@ struct BatchesOptions {
         .range(0, 1 << 30)
         .tuning();
     s.field("shuffle", shuffle,
-            "size of the shuffle buffer: this many examples are held, and the next is drawn from "
-            "them at random; while it fills, one leaves for every four that come, so that the "
-            "first batch need not wait until it is full. Windows that are held are part of "
-            "memory.host; of whole recordings as many are held as fit half of it. 0: the order of "
-            "the list")
+            "size of the shuffle buffer: of this many examples the next one is drawn at random. "
+            "Held windows count in memory.host; recordings take at most half of it. 0: the order "
+            "of the list")
         .range(0, 1 << 24)
         .tuning();
-    s.field(
-         "bucket", bucket,
-         "where an example is a whole recording: this many are held, and those of similar length "
-         "(of several inputs, the first one's) come in one batch, so that little padding is "
-         "needed; the batches leave in random order. They take at most half of memory.host, with "
-         "shuffle a quarter each. 0: batches in the order of the samples")
+    s.field("bucket", bucket,
+            "holds this many whole recordings, so that those of similar length come in one batch "
+            "with little padding; batches leave in random order. Takes at most half of "
+            "memory.host, with shuffle a quarter. 0: in the order of the samples")
         .range(0, 1 << 24)
         .tuning();
     s.field("seed", seed,
@@ -168,18 +164,17 @@ class Batches final : public Sink<MelBatch>,
           options_.shuffle > 0 ? "shuffle" : "bucket",
           fmt::format("half of memory.host ({}) is for the recordings that it holds, and the rest "
                       "of this pipeline needs {} at least; set memory.host: {}",
-                      to_text(Bytes{host}), rounded_up(others), rounded_up(2 * others)));
+                      Bytes{host}, rounded_up(others), rounded_up(2 * others)));
     std::string smaller;
     if (size_of(options_.dtype) > 2)
       smaller = fmt::format(", or dtype: {}, which takes half",
                             inputs_.front().rows->is_samples() ? "int16" : "float16");
-    check.error(
-        "shuffle",
-        fmt::format("{} examples take {}, and the rest of this pipeline needs {} "
-                    "at least, which is more than memory.host ({}); set "
-                    "memory.host: {}, or shuffle: {}{}",
-                    options_.shuffle, rounded_up(held), rounded_up(others), to_text(Bytes{host}),
-                    rounded_up(held + others), (host - others) / row_memory(), smaller));
+    check.error("shuffle",
+                fmt::format("{} examples take {}, and the rest of this pipeline needs {} "
+                            "at least, which is more than memory.host ({}); set "
+                            "memory.host: {}, or shuffle: {}{}",
+                            options_.shuffle, rounded_up(held), rounded_up(others), Bytes{host},
+                            rounded_up(held + others), (host - others) / row_memory(), smaller));
   }
 
   [[nodiscard]] std::string why_no_update() const override {
@@ -322,7 +317,7 @@ class Batches final : public Sink<MelBatch>,
           "batches: {}: {} recordings at a time, and not {}, fill the part of memory.host that it "
           "may take ({}); raise memory.host where more are wanted",
           option, most, asked, rounded_up(held_bytes_));
-      if (delivery_ != nullptr) delivery_->queue->warn(text);
+      if (delivery_ != nullptr) delivery_->warn(text);
       if (warn_) warn_(std::move(text));
     }
   }
@@ -475,6 +470,7 @@ class Batches final : public Sink<MelBatch>,
   void give(const PlacedPart& placed) {
     sample_.file = static_cast<std::int64_t>(placed.file);
     sample_.offset = placed.begin;
+    sample_.result_offset = 0;
     sample_.result = placed.origin.sub_item;
     const std::int64_t count = recording_.front().count();
     if (is_ragged()) {
@@ -484,6 +480,7 @@ class Batches final : public Sink<MelBatch>,
       return;
     }
     for (std::int64_t row = 0; row < count && is_wanted_; ++row, ++sample_.offset) {
+      sample_.result_offset = row;
       for (std::size_t k = 0; k < recording_.size(); ++k)
         sample_.inputs[k] = {recording_[k].row(row), 1};
       is_wanted_ = batcher_->add(sample_);

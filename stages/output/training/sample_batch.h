@@ -32,6 +32,7 @@ struct SampleBatch {
   std::vector<std::int64_t> offsets;  ///< by sample: the row of its recording with which it begins
   /// By sample: the result of its recording that it is of; null where the recording has none.
   std::vector<std::shared_ptr<const SubItem>> results;
+  std::vector<std::int64_t> result_offsets;  ///< by sample: the row of its result, likewise
 };
 
 /// A bounded queue; one thread puts, one takes.
@@ -67,18 +68,5 @@ class BatchQueue {
 /// The reasons for skipping recordings that a program does not take.
 inline constexpr const char* kInOtherSplit = "is in another split";
 inline constexpr const char* kForOtherRank = "is for another rank";
-
-/// A training program's parameters for a pass over the corpus (RunTask::delivery).
-struct BatchDelivery {
-  std::shared_ptr<BatchQueue> queue;
-  /// The memory of batches, which one pass leaves to the next. Null: each pass has its own.
-  std::shared_ptr<BufferPool> pool;
-  std::uint64_t epoch = 0;
-  std::uint64_t skip = 0;  ///< samples delivered before the pass was interrupted
-  std::string split;       ///< the split whose recordings it takes; "": all
-  /// The program takes every `ranks`-th of these recordings, from number `rank` on; `ranks`
-  /// programs share them.
-  std::size_t rank = 0, ranks = 1;
-};
 
 }  // namespace melflow

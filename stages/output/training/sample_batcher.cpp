@@ -139,6 +139,7 @@ bool SampleBatcher::place_row(const SampleView& sample) {
   batch_.files.push_back(sample.file);
   batch_.offsets.push_back(sample.offset);
   batch_.results.push_back(sample.result);
+  batch_.result_offsets.push_back(sample.result_offset);
   return batch_.files.size() < settings_.size || give();
 }
 
@@ -176,6 +177,7 @@ bool SampleBatcher::give_recordings() {
     batch_.files.push_back(h.view.file);
     batch_.offsets.push_back(h.view.offset);
     batch_.results.push_back(h.view.result);
+    batch_.result_offsets.push_back(h.view.result_offset);
   }
   recordings_.clear();
   is_wanted_ = give_(std::exchange(batch_, {}));

@@ -20,7 +20,7 @@ struct SampleView {
     std::int64_t count = 1;  ///< 1 for a row of frames
   };
   std::vector<Rows> inputs;
-  std::int64_t file = 0, offset = 0;
+  std::int64_t file = 0, offset = 0, result_offset = 0;
   std::shared_ptr<const SubItem> result = nullptr;
 };
 

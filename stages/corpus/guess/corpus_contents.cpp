@@ -1,4 +1,4 @@
-#include "stages/corpus/corpus_contents.h"
+#include "stages/corpus/guess/corpus_contents.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "stages/corpus/known_corpora.h"
+#include "stages/corpus/guess/known_corpora.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "stages/corpus/corpus_contents.h"
 #include "stages/corpus/folder_scan.h"
+#include "stages/corpus/guess/corpus_contents.h"
 #include "stages/corpus/kaldi_folder.h"
 #include "stages/corpus/lhotse_manifest.h"
 #include "stages/corpus/split_name.h"

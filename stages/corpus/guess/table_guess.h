@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "stages/corpus/guess_parts.h"
+#include "stages/corpus/guess/guess_parts.h"
 
 namespace melflow::guesses {
 

@@ -1,4 +1,4 @@
-#include "stages/corpus/guess_parts.h"
+#include "stages/corpus/guess/guess_parts.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "stages/python/python_corpus.h"
+#include "stages/corpus/python_corpus.h"
 
 #include <algorithm>
 #include <utility>
@@ -22,7 +22,7 @@ class PythonTable final : public TableReader {
 
   bool next() override {
     if (!std::exchange(is_waiting_, false) && !read()) return false;
-    if (!problem_.empty()) throw BadLine(fmt::format("{}: {}", corpus_.path_, problem_));
+    if (!problem_.empty()) throw BadLine(fmt::format("{}: {}", corpus_.shown_, problem_));
     return true;
   }
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
@@ -34,7 +34,7 @@ class PythonTable final : public TableReader {
     std::optional<std::string>& cell = row_[static_cast<std::size_t>(column)];
     if (!cell) {
       Result<std::string> text = corpus_.items_->cell(names_[static_cast<std::size_t>(column)]);
-      if (!text) throw BadLine(fmt::format("{}: {}", corpus_.path_, text.error().reason));
+      if (!text) throw BadLine(fmt::format("{}: {}", corpus_.shown_, text.error().reason));
       cell = std::move(*text);
     }
     return *cell;
@@ -82,8 +82,10 @@ std::string PythonCorpus::path_of(const std::string& call, const Value& argument
 std::shared_ptr<PythonCorpus> PythonCorpus::open(const std::string& call, const Value& arguments,
                                                  const WebLimits& web) {
   if (python_host() == nullptr) throw NeedsPython{call};
-  std::shared_ptr<PythonCorpus> out(new PythonCorpus(
-      path_of(call, arguments), python_host()->open_items(call, to_json(arguments), web), web));
+  const std::string path = path_of(call, arguments);
+  std::shared_ptr<PythonCorpus> out(
+      new PythonCorpus(path, call.starts_with('@') ? shown_call(call) : path,
+                       python_host()->open_items(call, to_json(arguments), web), web));
   out->self_ = out;
   return out;
 }
@@ -102,9 +104,9 @@ void PythonCorpus::list() {
 std::optional<PythonItem> PythonCorpus::next() {
   std::optional<PythonItem> item = items_->next();
   if (!item) return item;
-  Item& known = known_[item->path];
-  known.stamp = {item->size, item->modified};
-  known.file = item->file;
+  // An item that cannot be used may have the path of one that can.
+  if (const auto [it, is_new] = known_.try_emplace(item->path); is_new || item->problem.empty())
+    it->second = {{item->size, item->modified}, item->file};
   return item;
 }
 

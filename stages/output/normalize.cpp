@@ -35,12 +35,10 @@ struct NormalizeOptions {
          "path of an earlier output whose mean and standard deviation scale the columns; it must "
          "have been written with statistics: train or all and without normalize: true; required")
         .tuning();  // its content is among the feature settings
-    s.field(
-         "by", by,
-         "column of the list, or label or split: scales the rows of each speaker, or whatever "
-         "else its texts name, by the statistics of the same speaker in file, which was written "
-         "with statistics_by. Recordings without a text go by the statistics of all; those whose "
-         "text file does not have fail")
+    s.field("by", by,
+            "column of the list, or label or split: scales the rows of each speaker, or whatever "
+            "its texts name, by the statistics of the same in file (statistics_by); without a text "
+            "by those of all, and one unknown there fails")
         .tuning();
   }
 };

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "stages/corpus/corpus_guess.h"
+#include "stages/corpus/guess/corpus_guess.h"
 
 namespace melflow::guesses {
 

@@ -47,11 +47,13 @@ class PythonCorpus final : public Container {
     FileStamp stamp;
     std::string file;  // with its bytes, or their URL; "": Python gives them
   };
-  PythonCorpus(std::string path, std::shared_ptr<PythonItems> items, const WebLimits& web)
-      : path_(std::move(path)), items_(std::move(items)), web_(web) {}
+  PythonCorpus(std::string path, std::string shown, std::shared_ptr<PythonItems> items,
+               const WebLimits& web)
+      : path_(std::move(path)), shown_(std::move(shown)), items_(std::move(items)), web_(web) {}
   std::optional<PythonItem> next();
 
   std::string path_;
+  std::string shown_;  // what messages call it
   std::shared_ptr<PythonItems> items_;
   std::unordered_map<std::string, Item> known_;
   std::weak_ptr<const Container> self_;

@@ -1,4 +1,4 @@
-#include "stages/corpus/corpus_guess.h"
+#include "stages/corpus/guess/corpus_guess.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,13 +15,13 @@
 #include "pipeline/base/shell_word.h"
 #include "stages/containers/archive.h"
 #include "stages/corpus/archive_names.h"
-#include "stages/corpus/corpus_contents.h"
-#include "stages/corpus/guess_parts.h"
+#include "stages/corpus/guess/corpus_contents.h"
+#include "stages/corpus/guess/guess_parts.h"
+#include "stages/corpus/guess/known_corpora.h"
+#include "stages/corpus/guess/table_guess.h"
 #include "stages/corpus/kaldi_folder.h"
-#include "stages/corpus/known_corpora.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/split_name.h"
-#include "stages/corpus/table_guess.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
 

@@ -1,4 +1,4 @@
-#include "stages/corpus/table_guess.h"
+#include "stages/corpus/guess/table_guess.h"
 
 #include <algorithm>
 #include <initializer_list>

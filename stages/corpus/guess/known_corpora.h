@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "stages/corpus/guess_parts.h"
+#include "stages/corpus/guess/guess_parts.h"
 
 namespace melflow::guesses {
 
