@@ -106,7 +106,7 @@ TEST_CASE("bench: its pipelines run on recordings of the user, without warnings"
   for (const std::string name : {"read", "mel", "graph"}) {
     const Ended e =
         exits(0, test::run(folder,
-                           {MELFLOW_PROGRAM, "run", "--json",
+                           {MELFLOW_PROGRAM, "run", "--quiet", "--json",
                             test::source_path("config/pipelines/bench/" + name + ".yaml")},
                            {{"DATA", "clips"}}));
     CHECK(e.err.empty());
