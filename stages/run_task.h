@@ -56,12 +56,12 @@ struct Resume {
 struct BatchDelivery {
   std::shared_ptr<BatchQueue> queue;
   /// Tells the program, before its next batch, what the run warns of as a whole.
-  std::function<void(std::string)> warn;
+  std::function<void(std::string)> warn = {};
   /// The memory of batches, which one pass leaves to the next. Null: each pass has its own.
-  std::shared_ptr<BufferPool> pool;
+  std::shared_ptr<BufferPool> pool = {};
   std::uint64_t epoch = 0;
   std::uint64_t skip = 0;  ///< samples delivered before the pass was interrupted
-  std::string split;       ///< the split whose recordings it takes; "": all
+  std::string split = {};  ///< the split whose recordings it takes; "": all
   /// The program takes every `ranks`-th of these recordings, from number `rank` on; `ranks`
   /// programs share them.
   std::size_t rank = 0, ranks = 1;

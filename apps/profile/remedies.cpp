@@ -130,7 +130,8 @@ class Hints {
  public:
   explicit Hints(const Limits& limits)
       : now_(limits.files_per_second),
-        least_(kWorthIt * std::min(now_, lowest(limits.ceilings))),
+        least_(kWorthIt *
+               (limits.cause == Cause::loading ? now_ : std::min(now_, lowest(limits.ceilings)))),
         is_disturbed_(limits.taken_share >= Limits::kDisturbed) {}
 
   /// `is_sure`: whether half of the gain is promised at least.

@@ -150,6 +150,7 @@ struct SplitOptions {
 };
 
 struct FileListOptions : PlaceOptions, ListOptions, LabelOptions, SplitOptions {
+  FileListOptions() = default;  // as an aggregate GCC 12 warns of parts that nobody reads
   void describe(Schema& s);
   /// Makes a root that is a URL, or lists whose commands are run, the call of a function of the
   /// Python package that lists it.

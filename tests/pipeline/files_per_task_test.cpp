@@ -274,7 +274,7 @@ TEST_CASE("files per task: a task takes no more of the budget than leaves room f
     Graph g = together(50, "64").workers(1).memory(memory);
     std::size_t peak = 0;
     world.hooks["a"] = on_item(
-        [&](const Number& n, ItemContext* c) { peak = std::max(peak, c->run().budget->used()); });
+        [&](const Number&, ItemContext* c) { peak = std::max(peak, c->run().budget->used()); });
     const Outcomes o = test::run(g.set("a", "size", "100"), world);
     CHECK(o.report.counts.ok == 50);
     CHECK(peak <= memory);

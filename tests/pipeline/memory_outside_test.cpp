@@ -84,7 +84,7 @@ Ran run(int workers, const std::function<void(Runner&, std::deque<Item>&)>& idle
   Runner* running = nullptr;
   Uploads uploads([&](std::deque<Item>& held) { idle(*running, held); });
   world.hooks["out"] =
-      on_item([&](const Number& n, ItemContext* context) { uploads.put(context->item()); });
+      on_item([&](const Number&, ItemContext* context) { uploads.put(context->item()); });
   world.on_drop_waiting["out"] = [&] { uploads.end(); };
   Runner runner(test::make_plan(Graph("files: numbers items=30; a: step < files; out: keep < a")
                                     .memory(1000)
@@ -133,7 +133,7 @@ TEST_CASE("memory outside: one item at a time, which a sink's own thread drops")
         lock.lock();
       }
     });
-    world.hooks["out"] = on_item([&](const Number& n, ItemContext* context) {
+    world.hooks["out"] = on_item([&](const Number&, ItemContext* context) {
       const std::lock_guard lock(mutex);
       held = context->item();
       changed.notify_one();
@@ -172,7 +172,7 @@ TEST_CASE("memory outside: a sink lets go of what waits for lost items when noth
       most = std::max(most, held.size());
       mine.swap(held);
     };
-    world.hooks["out"] = on_item([&](const Number& n, ItemContext* context) {
+    world.hooks["out"] = on_item([&](const Number&, ItemContext* context) {
       const std::lock_guard lock(mutex);
       held.push_back(context->item());
     });
