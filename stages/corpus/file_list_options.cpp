@@ -103,8 +103,8 @@ void ListOptions::describe(Schema& s, const std::function<bool()>& has_url,
 void LabelOptions::describe(Schema& s) {
   s.field("labels", labels,
           "where labels come from; none; parent_dir: the file's folder; top_dir: the first below "
-          "root (or the split's); manifest, file: the column label of that table; an entry of "
-          "columns; a regular expression whose ( ) finds it; .cls or .json:KEY");
+          "root (or the split's); manifest, file: its column label; an entry of columns; a regular "
+          "expression whose ( ) finds it; .cls or .json:KEY");
   s.field("label_file", label_file,
           "table (.csv, .tsv, .jsonl) with a column path, for labels (labels: file), numbers "
           "(targets) and texts (columns)");

@@ -172,7 +172,7 @@ constexpr MelOptionRow kTable[] = {
      "right flank as wide as the left one (SpeechBrain)",
      kAny, kBands},
     {"bin_hz", &O::bin_hz, "frequency of bin k where the triangles of the mel bands weight it", "",
-     "exact: k sample_rate / n_fft; torchaudio: evenly up to whole Hz of sample_rate / 2, also "
+     "exact: k sample_rate / n_fft; torchaudio: up to whole Hz of sample_rate / 2, also "
      "fmax; speechbrain: with fmax exact; lhotse: k sample_rate / (n_fft - 1)",
      kAny, kBands, has_other_bins},
     {"htk_mode", &O::htk_mode, "bins and floor of the mel bands as in HTK", "",
