@@ -102,7 +102,7 @@ void write_stage_project(const std::string& name, const std::string& folder) {
     throw RunError(fmt::format("{}: the folder cannot be made: {}", folder, error.message()));
   try {
     for (const auto& [file, text] : files)
-      WrittenFile((fs::path(folder) / file).string()).write(text);
+      WrittenFile((fs::path(folder) / file).string(), kAnyFile).write(text);
   } catch (...) {
     fs::remove_all(folder, error);
     throw;
@@ -294,7 +294,7 @@ int write_pipeline(const std::string& path, const std::string& from, bool force)
                           : ": this is no list whose columns or files are known, and no "
                             "archive with a sound file; write the pipeline by hand ") +
                      "(docs/corpora.md)");
-    WrittenFile(path).write(corpus_text(*corpus));
+    WrittenFile(path, kAnyFile, {from}).write(corpus_text(*corpus));
     say(stdout,
         "{0} is taken for {1}. {2} is written. Next:\n  melflow validate {2}\n"
         "  OUT=features.h5 melflow run {2}\n",
@@ -308,7 +308,7 @@ int write_pipeline(const std::string& path, const std::string& from, bool force)
         "{0}: is a folder, and the name of what melflow comes with; write ./{0} for the folder, or "
         "run this elsewhere",
         from));
-  WrittenFile(path).write(starting_text(from, path));
+  WrittenFile(path, kAnyFile).write(starting_text(from, path));
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -67,9 +68,18 @@ class Documents {
           fmt::format("--report: {} does not end in .html; the report is a page for a browser, so "
                       "name it .html",
                       excerpt(arguments.page)));
-    if (json_ != "-") open(json_file_, "--json", json_, arguments);
-    open(page_, "--report", arguments.page, arguments);
-    open(trace_, "--trace", arguments.trace, arguments);
+    if (json_ != "-") open(json_file_, "--json", json_, "\"exit_code\"", arguments);
+    open(page_, "--report", arguments.page, "<title>melflow", arguments);
+    open(trace_, "--trace", arguments.trace, "\"displayTimeUnit\"", arguments);
+  }
+  /// Throws RunError where one of them would replace an output of the run.
+  void keep_off_outputs(const Plan& plan) {
+    const std::vector<std::string> outputs = files_made(plan);
+    for (const auto& [file, option] : {std::pair(&json_file_, "--json"),
+                                       std::pair(&page_, "--report"), std::pair(&trace_, "--trace")})
+      named(option, [&, f = file] {
+        if (*f) (*f)->keep_off(outputs);
+      });
   }
   [[nodiscard]] bool are_wanted() const { return !json_.empty() || page_; }
   /// Writes the report of a run that started.
@@ -88,14 +98,17 @@ class Documents {
   }
 
  private:
-  static void open(std::optional<WrittenFile>& file, const char* option, const std::string& path,
-                   const RunArguments& arguments) {
-    if (path.empty()) return;
+  static void named(const char* option, const std::function<void()>& what) {
     try {
-      file.emplace(path, std::vector{arguments.plan.file});
+      what();
     } catch (const RunError& e) {
       throw RunError(fmt::format("{}: {}", option, e.what()));
     }
+  }
+  static void open(std::optional<WrittenFile>& file, const char* option, const std::string& path,
+                   const char* mark, const RunArguments& arguments) {
+    if (!path.empty())
+      named(option, [&] { file.emplace(path, mark, std::vector{arguments.plan.file}); });
   }
 
   std::string json_;
@@ -201,6 +214,7 @@ int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
 
 int run(const RunArguments& arguments, Documents& documents) {
   Plan plan = arguments.plan.load();
+  documents.keep_off_outputs(plan);
   set_task(plan.services, {.whole = arguments.whole,
                            .update = arguments.update,
                            .resume = {arguments.resume,

@@ -182,7 +182,7 @@ int show(const ShowArguments& arguments) {
         fmt::format("{}: this already exists; name another picture by --output, or replace "
                     "it by --force",
                     excerpt(picture, kLongestPath)));
-  WrittenFile written(picture, arguments.files);
+  WrittenFile written(picture, arguments.force ? kAnyFile : "\x89PNG\r\n", arguments.files);
   check_picture(picture);
   std::vector<Spectrogram> drawn;
   std::string said;
@@ -227,7 +227,7 @@ Action add_show(CLI::App& verb) {
           "the picture (SVG) to write (default: named after the recording, in the current folder)")
       ->type_name("PATH");
   verb.add_flag("--force", arguments->force,
-                "replaces the picture if it exists; one that --output names is always replaced");
+                "replaces the picture if it exists, and with --output a file that is no picture");
   verb.add_option("--rows", arguments->rows,
                   "draws only these rows, as in 0:500; a negative number counts from the end")
       ->type_name("A:B");

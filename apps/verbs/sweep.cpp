@@ -283,11 +283,13 @@ class Picture {
                       "--vary {} and what follows",
                       options.size(), options[2].option));
     try {
-      file_.emplace(path, std::vector{arguments.trial.plan.file});
+      file_.emplace(path, is_page_ ? "<title>melflow" : "files per second of ",
+                    std::vector{arguments.trial.plan.file});
     } catch (const RunError& e) {
       throw RunError(fmt::format("-o: {}", e.what()));
     }
   }
+  void keep_off(const std::vector<std::string>& outputs) { file_->keep_off(outputs); }
   void write(const RateChart& chart, const std::string& table) {
     file_->write(is_page_ ? html_page(chart, table) : svg_document(chart));
   }
@@ -303,6 +305,7 @@ int sweep(const SweepArguments& arguments) {
   std::optional<Picture> picture;
   if (!arguments.picture.empty()) picture.emplace(arguments, options);
   return with_trials(arguments.trial, [&](const Trials& trials) {
+    if (picture) picture->keep_off(trials.outputs());
     const std::vector<Measured> measured = measure(arguments, options, trials);
     const bool by_size = varies_size(options);
     const std::string table = table_text(measured, arguments.figures, by_size);

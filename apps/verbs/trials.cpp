@@ -14,8 +14,10 @@
 #include "apps/profile/figures.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/watched_run.h"
+#include "apps/verbs/written_file.h"
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/text.h"
 
@@ -23,7 +25,7 @@ namespace melflow {
 namespace fs = std::filesystem;
 namespace {
 
-void check(const PlanNode& node) {
+void check_has_path(const PlanNode& node) {
   if (node.resources.files_made.empty()) return;
   const std::vector<std::string> options = node.config->schema().names();
   if (std::find(options.begin(), options.end(), "path") == options.end())
@@ -42,11 +44,18 @@ fs::path folder_beside(const std::string& node, const fs::path& output) {
   return name;
 }
 
+// "": none
+std::string cache_of(const PlanNode& node) {
+  const Value options = node.config->schema().echo();
+  const Value* path = options.find("cache_path");
+  return path == nullptr ? "" : path->text();
+}
+
 }  // namespace
 
-ScratchOutputs::ScratchOutputs(const Plan& plan) {
+ScratchOutputs::ScratchOutputs(const Plan& plan) : replaced_(files_made(plan)) {
   // Checks all before the first folder is made: a constructor that throws has no destructor.
-  for (const PlanNode& node : plan.nodes) check(node);
+  for (const PlanNode& node : plan.nodes) check_has_path(node);
   try {
     for (const PlanNode& node : plan.nodes) {
       add_cache(node);
@@ -65,11 +74,10 @@ ScratchOutputs::ScratchOutputs(const Plan& plan) {
 // Links to the files of the cache, so that they are used; what a run adds is valid for later runs,
 // too.
 void ScratchOutputs::add_cache(const PlanNode& node) {
-  const Value options = node.config->schema().echo();
-  const Value* path = options.find("cache_path");
-  if (path == nullptr || path->text().empty()) return;
+  const std::string path = cache_of(node);
+  if (path.empty()) return;
   std::error_code ignored;
-  const fs::path cache = fs::absolute(path->text());
+  const fs::path cache = fs::absolute(path);
   fs::path place = cache;  // a run makes missing folders
   while (!fs::exists(place.parent_path(), ignored)) place = place.parent_path();
   folders_.push_back(folder_beside(node.name, place));
@@ -81,6 +89,24 @@ void ScratchOutputs::add_cache(const PlanNode& node) {
 }
 
 ScratchOutputs::~ScratchOutputs() { remove(); }
+
+void ScratchOutputs::check(const Plan& plan) const {
+  const auto check = [this](const PlanNode& node, const std::string& path) {
+    const std::string place = fs::absolute(path).lexically_normal();
+    if (std::none_of(folders_.begin(), folders_.end(), [&](const fs::path& folder) {
+          const std::string below = fs::absolute(folder).lexically_normal();
+          return place == below || place.starts_with(below + "/");
+        }))
+      throw UsageError(
+          fmt::format("{} ({}): a trial would write to {}, and not into its folder beside the "
+                      "output; vary no option that says where the pipeline writes",
+                      node.name, node.info->name, excerpt(path)));
+  };
+  for (const PlanNode& node : plan.nodes) {
+    for (const std::string& path : node.resources.files_made) check(node, path);
+    if (const std::string cache = cache_of(node); !cache.empty()) check(node, cache);
+  }
+}
 
 void ScratchOutputs::remove() {
   std::error_code ignored;
@@ -120,6 +146,12 @@ void Trials::show_warnings(const std::vector<Settings>& all) const {
   for (const std::string& text : shown) say(stderr, "warning: {}\n", text);
 }
 
+Plan Trials::redirected(const Settings& changes) const {
+  Plan plan = plan_with(changes, outputs_.sets());
+  outputs_.check(plan);
+  return plan;
+}
+
 Plan Trials::plan_with(const Settings& changes, std::vector<std::string> sets) const {
   std::optional<int> workers = arguments_.plan.workers;
   for (const auto& [option, value] : changes) {
@@ -131,7 +163,7 @@ Plan Trials::plan_with(const Settings& changes, std::vector<std::string> sets) c
 
 RunReport Trials::run(const Settings& changes, nlohmann::ordered_json* document,
                       Cache cache) const {
-  Runner runner(plan_with(changes, outputs_.sets()));
+  Runner runner(redirected(changes));
   Watch watch{.seconds = arguments_.seconds};
   if (arguments_.no_progress || arguments_.json) watch.progress = ProgressDisplay::Mode::none;
   begin_peak_resident();

@@ -28,6 +28,10 @@ class ScratchOutputs {
 
   /// Returns the options that redirect the outputs, as --set takes them.
   [[nodiscard]] const std::vector<std::string>& sets() const { return sets_; }
+  /// The files that the plan would write without them.
+  [[nodiscard]] const std::vector<std::string>& replaced() const { return replaced_; }
+  /// Throws UsageError where a plan with other options than sets() writes elsewhere.
+  void check(const Plan& plan) const;
   /// Removes what was written, for the next run; `but_caches`: keeps caches of decoded audio.
   void clear(bool but_caches = false) const;
 
@@ -37,7 +41,7 @@ class ScratchOutputs {
 
   std::vector<std::filesystem::path> folders_;
   std::vector<std::filesystem::path> caches_;  // those of folders_ that have a cache
-  std::vector<std::string> sets_;
+  std::vector<std::string> sets_, replaced_;
 };
 
 /// The arguments of verbs that make such runs, besides their own.
@@ -58,8 +62,11 @@ class Trials {
   /// `arguments` must outlive the object.
   explicit Trials(const TrialArguments& arguments);
 
-  /// Throws ConfigError where the pipeline cannot be run with these changes.
-  void check(const Settings& changes) const { (void)plan_with(changes, outputs_.sets()); }
+  /// Throws ConfigError where the pipeline cannot be run with these changes, and UsageError where
+  /// they change what it writes to.
+  void check(const Settings& changes) const { (void)redirected(changes); }
+  /// The files that the pipeline writes when it is run.
+  [[nodiscard]] const std::vector<std::string>& outputs() const { return outputs_.replaced(); }
   /// Shows the warnings on the pipeline that all of these changes have in common.
   void show_warnings(const std::vector<Settings>& all) const;
   /// Whether a cache of decoded audio that a run filled is removed, or kept until clear().
@@ -78,6 +85,7 @@ class Trials {
   static double rate(const RunReport& report);
 
  private:
+  [[nodiscard]] Plan redirected(const Settings& changes) const;
   [[nodiscard]] Plan plan_with(const Settings& changes, std::vector<std::string> sets) const;
 
   const TrialArguments& arguments_;

@@ -81,6 +81,8 @@ class Tuning {
     gain_ = gain_of(last_, arguments_.seed);
   }
 
+  /// The files that the pipeline writes when it is run.
+  [[nodiscard]] const std::vector<std::string>& outputs() const { return trials_.outputs(); }
   [[nodiscard]] bool is_faster() const { return !best_.empty() && gain_.is_real(); }
   /// Compares the pipeline with and without all changes, in files/s.
   [[nodiscard]] std::string summary() const {
@@ -189,13 +191,15 @@ int tune(const TuneArguments& arguments) {
   std::optional<WrittenFile> file;
   if (!arguments.output.empty()) {
     try {
-      file.emplace(arguments.output, std::vector{find_pipeline(arguments.trial.plan.file)});
+      file.emplace(arguments.output, "tune: was",
+                   std::vector{find_pipeline(arguments.trial.plan.file)});
     } catch (const RunError& e) {
       throw RunError(fmt::format("-o: {}", e.what()));
     }
   }
   return with_trials(arguments.trial, [&](const Trials& trials) {
     Tuning tuning(arguments, trials);
+    if (file) file->keep_off(tuning.outputs());
     tuning.run();
     if (tuning.is_faster() && file) file->write(tuning.yaml());
     if (const std::string text = tuning.not_tried(); !text.empty() && !arguments.trial.json)

@@ -4,13 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/plan/plan.h"
+#include "stages/corpus/file_list_options.h"
 #include "stages/files/own_file.h"
 
 namespace melflow {
@@ -30,10 +35,32 @@ int write_through(int fd, std::string_view bytes) {
   throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
+// The place of a file, which need not exist.
+std::filesystem::path place_of(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(without_links(path)), error);
+}
+
+// Whether a run over the folder would take the file for a recording.
+bool has_name_of_recording(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::vector<std::string> all = FileListOptions().include;
+  return !ending.empty() && std::find(all.begin(), all.end(), "**/*" + ending) != all.end();
+}
+
 }  // namespace
 
-WrittenFile::WrittenFile(std::string path, const std::vector<std::string>& inputs)
-    : path_(without_links(std::move(path))) {
+std::vector<std::string> files_made(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const PlanNode& n : plan.nodes)
+    out.insert(out.end(), n.resources.files_made.begin(), n.resources.files_made.end());
+  return out;
+}
+
+WrittenFile::WrittenFile(std::string path, const char* mark, const std::vector<std::string>& inputs)
+    : path_(without_links(std::move(path))), mark_(mark) {
   for (const std::string& input : inputs)
     if (is_same_file(path_, input))
       throw RunError(
@@ -47,17 +74,44 @@ WrittenFile::WrittenFile(std::string path, const std::vector<std::string>& input
                     "elsewhere",
                     path_, folder));
   const bool is_whole = !is_there || S_ISREG(st.st_mode);
+  check_replaced();
+  if (!is_there && has_name_of_recording(path_))
+    throw RunError(
+        fmt::format("{}: this is the name of a recording, which a run over its folder would list; "
+                    "give it another ending",
+                    path_));
   // Where no file can be made beside it, an existing file is written in place.
   if (is_whole && (!is_there || ::access(folder_of(path_).c_str(), W_OK) == 0)) {
-    part_ = path_ + ".part";
+    part_ = path_ + ".document.part";  // PATH.part may be that of an output
     fd_ = create_own(part_, "melflow", has_one_of({"melflow"}));
   } else if (::access(path_.c_str(), W_OK) != 0) {
     fail(path_, errno);
   }
 }
 
-WrittenFile::~WrittenFile() {
+WrittenFile::~WrittenFile() { give_up(); }
+
+void WrittenFile::give_up() {
   if (fd_) ::unlink(part_.c_str());
+  fd_ = {};
+  is_over_ = true;
+}
+
+void WrittenFile::check_replaced() const {
+  struct stat st {};
+  if (*mark_ == '\0' || stat(path_.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;
+  const UniqueFd old(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!old || !is_own(old.get(), mark_, has_one_of({mark_}))) refuse_foreign(path_);
+}
+
+void WrittenFile::keep_off(const std::vector<std::string>& outputs) {
+  const std::filesystem::path place = place_of(path_);
+  for (const std::string& output : outputs) {
+    if (!is_same_file(path_, output) && place_of(output) != place) continue;
+    give_up();
+    throw RunError(fmt::format(
+        "{}: this run writes its output there, which would be replaced; write to another", path_));
+  }
 }
 
 void WrittenFile::write(std::string_view bytes) {
@@ -71,6 +125,7 @@ void WrittenFile::write(std::string_view bytes) {
   }
   int error = write_through(fd_.get(), bytes);
   if (error == 0) error = close_error(fd_.get());
+  if (error == 0) check_replaced();
   if (error == 0) error = rename_file(part_, path_, 0);
   if (error != 0) fail(path_, error);
   fd_ = {};

@@ -210,14 +210,19 @@ TEST_CASE("sweep: what cannot be tried is said before the first run") {
   refused({"--vary", "mel.n_mels=10", "--figure", "ending"}, 2,
           "--figure: ending is not a number in the report");
   refused({}, 2, "--vary");
+  refused({"--vary", "write.path=o.h5,other.h5"}, 2,
+          "write (hdf5_write): a trial would write to o.h5");
+  refused({"--set", "files.feed=cache", "--set", "files.cache_path=c", "--vary",
+           "files.cache_path=cache"},
+          2, "a trial would write to cache");
   refused({"--vary", "mel.n_mels=10,20,10"}, 2, "has the value 10 twice; leave one out");
   refused({"--vary", "mel.n_mels=10", "-o", "s.png"}, 2, "-o: s.png ends neither in .html nor in");
   refused({"--vary", "mel.n_mels=10", "-o", "none/s.svg"}, 1, "-o: none/s.svg");
   refused({"--vary", "mel.n_mels=10", "--vary", "workers=1", "--vary", "batch.files=1,2", "-o",
            "s.svg"},
           2, "-o: a picture shows one or two options, but 3 are varied; omit -o, or --vary batch");
-  CHECK_FALSE(std::filesystem::exists(folder / "s.svg"));
-  CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
+  for (const char* name : {"s.svg", "o.h5", "other.h5", "cache"})
+    CHECK_FALSE(std::filesystem::exists(folder / name));
 }
 
 }  // namespace melflow::test::sweep_test

@@ -102,7 +102,7 @@ TEST_CASE("writing: init makes a whole file or none") {
   // A file size limit of 0 blocks stands for a full disk.
   exits(1, shell(folder, "ulimit -f 0; \"$0\" init --force old.yaml 2>/dev/null"));
   CHECK(read_text(folder / "old.yaml") == "old");
-  CHECK_FALSE(std::filesystem::exists(folder / "old.yaml.part"));
+  CHECK_FALSE(std::filesystem::exists(folder / "old.yaml.document.part"));
   CHECK(shell(folder, "\"$0\" init --force old.yaml").code == 0);
   CHECK(read_text(folder / "old.yaml").starts_with("# A melflow pipeline"));
 }
@@ -123,14 +123,75 @@ TEST_CASE("writing: that a JSON report cannot be written is known before the run
   // A file that can be opened but not written is detected only afterwards; an earlier report is
   // replaced as a whole.
   CHECK(shell(folder, "\"$0\" run toy.yaml --json=/dev/full").code == 1);
-  write_text(folder / "r.json", "old");
+  const std::string old = R"({"melflow_version": "0.1.0", "ending": "complete", "exit_code": 0})";
+  write_text(folder / "r.json", old);
   CHECK(shell(folder, "ulimit -f 0; \"$0\" run toy.yaml --json=r.json >/dev/null 2>&1").code == 1);
-  CHECK(read_text(folder / "r.json") == "old");
+  CHECK(read_text(folder / "r.json") == old);
   CHECK(shell(folder, "\"$0\" run toy.yaml --json=r.json").code == 0);
   CHECK(read_text(folder / "r.json").starts_with("{"));
-  CHECK_FALSE(std::filesystem::exists(folder / "r.json.part"));
+  CHECK_FALSE(std::filesystem::exists(folder / "r.json.document.part"));
   CHECK(has(shell(folder, "\"$0\" run toy.yaml --json=/dev/fd/3 3>&1 >/dev/null | cat").out,
             "\"exit_code\": 0"));
+}
+
+TEST_CASE("writing: a report replaces neither an output nor anything but an earlier report") {
+  const TempFolder folder;
+  test::write_clip(folder / "clips/a.wav", 16000, 0.5);
+  write_text(folder / "list.csv", "path\nclips/a.wav\n");
+  write_text(folder / "notes.json", R"({"mine": 1})");
+  write_text(folder / "p.yaml",
+             test::nodes_to_mel("manifest: list.csv", "sample_rate: 16000, n_mels: 8") +
+                 "  write: {stage: npy_write, from: mel, path: out.npy, overwrite: true}\n");
+  std::filesystem::create_symlink("out.npy", folder / "link");
+  std::filesystem::create_symlink(".", folder / "here");
+  const auto bytes = [&] {
+    std::string all;
+    for (const char* name : {"clips/a.wav", "list.csv", "notes.json", "p.yaml", "out.npy",
+                             "out.index.npy", "out.index.json", "other.h5"})
+      all += std::filesystem::exists(folder / name) ? read_text(folder / name) + name : "";
+    return all;
+  };
+  const auto is_refused = [&](const std::string& argument, const std::string& why) {
+    CAPTURE(argument);
+    const std::string before = bytes();
+    CHECK(has(exits(1, shell(folder, "\"$1\" run p.yaml " + argument)).err, why));
+    CHECK(bytes() == before);
+  };
+  const std::string theirs = "is not melflow's", output = "this run writes its output there";
+  // Before the output exists, and with it.
+  for (const bool is_first : {true, false}) {
+    for (const char* option : {"--json=", "--trace="}) {
+      is_refused(option + std::string("out.npy"), is_first ? output : theirs);
+      is_refused(option + std::string("here/out.index.json"), is_first ? output : theirs);
+      is_refused(option + std::string("link"), is_first ? output : theirs);
+      for (const char* name : {"clips/a.wav", "list.csv", "notes.json"})
+        is_refused(option + std::string(name), theirs);
+      is_refused(option + std::string("clips/new.wav"), "the name of a recording");
+    }
+    write_text(folder / "mine.html", "<html>mine</html>");
+    is_refused("--report mine.html", theirs);
+    if (is_first) exits(0, shell(folder, "\"$1\" run p.yaml"));
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "clips/new.wav"));
+  // Earlier ones are replaced.
+  for (int i = 0; i < 2; ++i)
+    exits(0, shell(folder, "\"$1\" run p.yaml --json=r.json --report r.html --trace t.json"));
+  is_refused("--json=t.json", theirs);
+  is_refused("--trace r.json", theirs);
+  // The other verbs.
+  for (const char* command :
+       {"sweep p.yaml --vary workers=1 --repeat 1 -o mine.html", "tune p.yaml -o notes.json",
+        "bench --seconds 10ms --json=list.csv", "show out.npy -o clips/a.PNG"}) {
+    CAPTURE(std::string(command));
+    write_text(folder / "clips/a.PNG", "mine");
+    const std::string before = bytes();
+    CHECK(has(exits(1, shell(folder, "\"$1\" " + std::string(command))).err, theirs));
+    CHECK(bytes() == before);
+    CHECK(read_text(folder / "clips/a.PNG") == "mine");
+  }
+  CHECK(has(exits(1, shell(folder, "\"$1\" init --from list.csv list.csv --force")).err,
+            "this file is read and would be replaced"));
+  CHECK(bytes().find("path\nclips/a.wav") != std::string::npos);
 }
 
 TEST_CASE("writing: a second signal ends the program behind a terminal that takes nothing") {
