@@ -20,7 +20,9 @@ int DryRun::print(std::FILE* out) const {
   put(stderr, warnings_text(report, runner->plan()));
   if (is_whole() && out != nullptr) put(out, plan_text(plans, source(), kShownRemarks));
   const int code = exit_code();
-  if (code == kRunFailed) complain(problem());
+  if (code == kRunFailed && report.ending == Ending::failed) complain(report.error);
+  for (const RowPlan& plan : plans)
+    if (report.ending != Ending::failed && !plan.refusal.empty()) complain(plan.refusal);
   if (code == kStopped) complain("stopped before all files were checked");
   return code;
 }

@@ -75,8 +75,9 @@ class Documents {
   /// Throws RunError where one of them would replace an output of the run.
   void keep_off_outputs(const Plan& plan) {
     const std::vector<std::string> outputs = files_made(plan);
-    for (const auto& [file, option] : {std::pair(&json_file_, "--json"),
-                                       std::pair(&page_, "--report"), std::pair(&trace_, "--trace")})
+    for (const auto& [file, option] :
+         {std::pair(&json_file_, "--json"), std::pair(&page_, "--report"),
+          std::pair(&trace_, "--trace")})
       named(option, [&, f = file] {
         if (*f) (*f)->keep_off(outputs);
       });

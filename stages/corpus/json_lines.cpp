@@ -147,11 +147,11 @@ int JsonLinesReader::column(std::string_view column) const {
 
 double JsonLinesReader::duration(bool by_parts) const {
   if (by_parts || name_of("path") != kPathOfNemo) return 0;
-  const auto number = [this](std::string_view name) {
+  const auto number = [this](std::string_view name, const Cell& late) {
     const int at = column(name);
-    return at < 0 ? 0 : seconds_in(cell(at));
+    return seconds_in(at < 0 ? late.text : cell(at));
   };
-  return number("start") > 0 ? 0 : number("duration");
+  return number("start", late_offset_) > 0 ? 0 : number("duration", late_duration_);
 }
 
 bool JsonLinesReader::is_in_file(std::string_view name) const {
@@ -214,12 +214,14 @@ std::string JsonLinesReader::parse() {
     names_.resize(from);
   };
   std::vector<Cell> cells(row_.size());
+  late_offset_ = late_duration_ = {};
   const auto place = [&](const std::string& name) -> Cell* {
     const auto [it, is_new] = numbers_.try_emplace(name, static_cast<int>(names_.size()));
     if (is_new) names_.push_back(name);
     const auto at = static_cast<std::size_t>(it->second);
     if (is_first && at >= cells.size()) cells.resize(at + 1), last_.resize(at + 1);
-    if (at >= cells.size()) return nullptr;
+    if (at >= cells.size())
+      return name == "offset" ? &late_offset_ : name == "duration" ? &late_duration_ : nullptr;
     last_[at] = object;
     return &cells[at];
   };

@@ -66,6 +66,8 @@ class JsonLinesReader final : public TableReader {
   std::vector<std::size_t> last_;                 // the last object with the cell, by column
   std::vector<MissingCells> missing_;             // lines without a cell, by column
   std::size_t objects_ = 0;
+  // Of the row last read: what NeMo's lines may have and the first one has not.
+  JsonCell late_offset_, late_duration_;
   bool is_waiting_ = false;  // the first object is still to be returned by next()
   std::string problem_;      // of the first object, until next() reports it
 };

@@ -199,6 +199,8 @@ KaldiFolder::Other KaldiFolder::read_other(const std::string& path, bool is_by_s
     require_utf8(rest, path, line);
     if (!is_by_speaker) {
       ids.add(name, path, line);
+      if (is_of_recording && seconds_in(rest) == 0)
+        other.unlike.add(fmt::format("line {}: {}", line, excerpt(rest)));
       other.texts[name] = {rest, line};
       return;
     }
@@ -336,6 +338,15 @@ std::vector<std::string> KaldiFolder::remarks(const std::vector<int>& used) cons
       out.push_back(fmt::format(
           "{}: {} of {} utterances have no line there ({}); {} is empty for them", others_[o].path,
           missing.count(), utterances_, missing.first(), columns_[kOthers + o]));
+  const auto tell_unlike = [&](const Other& other) {
+    if (other.unlike.count() > 0)
+      out.push_back(fmt::format(
+          "{}: {} of {} lengths are no seconds above 0 ({}); these recordings are not compared "
+          "with their length",
+          other.path, other.unlike.count(), other.texts.size(), other.unlike.first()));
+  };
+  for (const Other& other : others_) tell_unlike(other);
+  if (durations_) tell_unlike(*durations_);
   if (has_segments_ && !is_used(1))
     out.push_back(lines_->path() +
                   ": the whole recording is taken for each utterance; for its part write "

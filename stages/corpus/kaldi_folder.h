@@ -78,6 +78,7 @@ class KaldiFolder final : public TableReader {
     std::unordered_map<std::string, Text> texts;
     bool is_of_recording = false;
     MissingCells missing;
+    MissingCells unlike;  // lines of a file of lengths that are none
   };
 
   void read_scp(const std::string& scp, OtherCommands commands);

@@ -259,7 +259,7 @@ TEST_CASE("picture: names of any language are text; of a long one the end is sho
 TEST_CASE("picture: where a drawing cannot be written there is an error") {
   const test::TempFolder folder;
   CHECK_THROWS_WITH_AS(
-      WrittenFile(folder / "no/a.svg"),
+      WrittenFile(folder / "no/a.svg", kAnyFile),
       fmt::format("{}: cannot be written: there is no folder {}; make it, or write elsewhere",
                   folder / "no/a.svg", folder / "no")
           .c_str(),

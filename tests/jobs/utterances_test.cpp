@@ -700,6 +700,10 @@ TEST_CASE("utterances: a recording of another length than its list says is told"
   CHECK(remarks(nemo(""), "exclude: []") == Remarks{{"short.wav", is}});
   CHECK(remarks(nemo(R"(, "offset": 0)"), "exclude: []") == Remarks{{"short.wav", is}});
   CHECK(remarks(nemo(R"(, "offset": 1)"), "exclude: []").empty());  // that of a part
+  // Whichever line comes first.
+  const std::string part = R"({"audio_filepath": "sub/mono.flac", "duration": 0.5, "offset": 1})";
+  CHECK(remarks(nemo("") + "\n" + part, "exclude: []") == Remarks{{"short.wav", is}});
+  CHECK(remarks(part + "\n" + nemo(""), "exclude: []") == Remarks{{"short.wav", is}});
   CHECK(remarks(R"({"path": "short.wav", "duration": 8})", "exclude: []").empty());  // in any unit
   CHECK(remarks(nemo(R"(, "offset": 0)"), "utterances: {}") ==
         Remarks{{"short.wav#t=0,8",

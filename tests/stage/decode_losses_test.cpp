@@ -416,6 +416,64 @@ TEST_CASE("decode losses: a WAV is the same file however it is read") {
   }
 }
 
+TEST_CASE("decode losses: a WAV whose bytes a frame are not those of its channels and bits") {
+  const TempFolder folder;
+  const std::string good = sound(folder, "wav s16");
+  const Decoded whole = decode(folder.write("a.wav", good), "");
+  const auto with = [&](int channels, int step, int bits) {
+    std::string out = good;  // offsets of the numbers in a header whose first chunk is fmt
+    out[22] = static_cast<char>(channels);
+    out[32] = static_cast<char>(step);
+    out[34] = static_cast<char>(bits);
+    return folder.write("b.wav", out);
+  };
+  struct Row {
+    int channels, step, bits;
+    const char* reason;  // "": as good as any
+  };
+  const Row rows[] = {
+      {1, 2, 12, ""},  // 12 bits in two bytes
+      {1, 2, 7, "2 bytes a frame (block align), and 1 channel of 7 bits, which are 1"},
+      {1, 2, 8, "2 bytes a frame (block align), and 1 channel of 8 bits, which are 1"},
+      {1, 3, 16, "3 bytes a frame (block align), and 1 channel of 16 bits, which are 2"},
+      {1, 4, 16, "4 bytes a frame (block align), and 1 channel of 16 bits, which are 2"},
+      {1, 4, 24, "4 bytes a frame (block align), and 1 channel of 24 bits, which are 3"},
+      {2, 2, 16, "2 bytes a frame (block align), and 2 channels of 16 bits, which are 4"}};
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.reason));
+    const Decoded got = decode_all_ways(with(row.channels, row.step, row.bits));
+    if (*row.reason == '\0') {
+      CHECK(got.outcome == Outcome::ok);
+      CHECK(got.reason == "");
+      CHECK((got.bytes == whole.bytes));
+      continue;
+    }
+    CHECK(got.outcome == Outcome::failed);
+    CHECK(got.reason.find(row.reason) != std::string::npos);
+  }
+  // Where there is no such number, the bits count.
+  const Decoded open = decode_all_ways(with(1, 0, 16));
+  CHECK(open.outcome == Outcome::ok);
+  CHECK(open.reason ==
+        "its header says 0 bytes a frame (block align), and 1 channel of 16 bits, which are 2");
+  CHECK((open.bytes == whole.bytes));
+}
+
+TEST_CASE(
+    "decode losses: of a WAV with another one behind it, whole or cut off, the first counts") {
+  const TempFolder folder;
+  const std::string good = sound(folder, "wav s16");
+  const Decoded whole = decode(folder.write("a.wav", good), "");
+  for (const std::string& more : {good, good.substr(0, 30), std::string("RIFF")}) {
+    CAPTURE(more.size());
+    const Decoded got = decode_all_ways(folder.write("b.wav", good + more));
+    CHECK(got.outcome == Outcome::ok);
+    CHECK(got.reason == fmt::format("the header gives {} bytes, the {} after them are ignored",
+                                    good.size(), more.size()));
+    CHECK((got.bytes == whole.bytes));
+  }
+}
+
 TEST_CASE("decode losses: a WAV whose samples' size is 0, and BW64") {
   const TempFolder folder;
   std::string open = sound(folder, "wav s16");

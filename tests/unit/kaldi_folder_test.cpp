@@ -173,6 +173,19 @@ TEST_CASE("kaldi folder: without segments, every recording is an utterance") {
   KaldiFolder table(folder.path(), {"speaker", "language", "recording_duration"});
   CHECK(table.columns().size() == 8);
   CHECK(rows(std::move(table)) == with);
+  // A length that is none is told, whether its file is a column or not.
+  for (const char* name : {"reco2dur", "utt2dur"}) {
+    TempFolder other;
+    other.write("wav.scp", "r2 b.wav\nr1 a.wav\n");
+    other.write(name, "r1 abc\nr2 2\n");
+    KaldiFolder lengths(other.path(), {});
+    while (lengths.next()) continue;
+    const std::vector<std::string> told = lengths.remarks({});
+    REQUIRE(told.size() == 1);
+    CHECK(told[0] == other / name +
+                         ": 1 of 2 lengths are no seconds above 0 (line 1: abc); these recordings "
+                         "are not compared with their length");
+  }
   // With segments the folder means these; wav.scp by its name still means whole recordings.
   folder.write("segments", "u1 r1 0.5 1\n");
   CHECK(rows(KaldiFolder(folder.path(), {})) ==

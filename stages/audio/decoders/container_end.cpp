@@ -140,26 +140,29 @@ std::uint64_t behind(std::uint64_t end, const Container& c) {
   return (end + c.step - 1) / c.step * c.step;
 }
 
+std::optional<Chunk> find_chunk(const ReadAt& read, const Container& c, std::string_view name) {
+  std::uint64_t at = c.first;
+  for (int i = 0; i < kMostChunks && at < kMost; ++i) {
+    const Head chunk(read, at);
+    if (chunk.count < c.head()) break;
+    const std::uint64_t size = size_of(chunk, c);
+    if (chunk.is(name)) return Chunk{at + c.head(), size};
+    at = behind(at + c.head() + size, c);
+  }
+  return std::nullopt;
+}
+
 // Finds the bytes of the samples by the header.
 std::optional<Chunk> samples_of(const ReadAt& read, const Head& head) {
   if (auto samples = au_samples(head)) return samples;
   if (auto samples = nist_samples(read, head)) return samples;
   if (const auto voc = voc_blocks(read)) return Chunk{voc->begin, voc->end - voc->begin};
   const auto c = container(head);
-  if (!c) return std::nullopt;
-  std::uint64_t at = c->first;
-  for (int i = 0; i < kMostChunks && at < kMost; ++i) {
-    const Head chunk(read, at);
-    if (chunk.count < c->head()) break;
-    std::uint64_t size = size_of(chunk, *c);
-    if (chunk.is(c->samples)) {
-      const bool is_long = head.is("RF64") || head.is("BW64");
-      if (is_long && size == kOpen) size = head.is("ds64", 12) ? head.number(28, 8, false) : 0;
-      return Chunk{at + c->head(), size};
-    }
-    at = behind(at + c->head() + size, *c);
-  }
-  return std::nullopt;
+  auto out = c ? find_chunk(read, *c, c->samples) : std::nullopt;
+  const bool is_long = head.is("RF64") || head.is("BW64");
+  if (out && is_long && out->size == kOpen)
+    out->size = head.is("ds64", 12) ? head.number(28, 8, false) : 0;
+  return out;
 }
 
 // Whether it is a size as SoX and others write to a pipe, where they never know it: the largest of
@@ -213,9 +216,36 @@ bool is_header_unfinished(const ReadAt& read, std::uint64_t size) {
          unexplained_behind(read, *samples, size, container(head)) < size;
 }
 
+std::optional<std::uint64_t> stated_size(const ReadAt& read) {
+  return chunks_promise(Head(read, 0));
+}
+
 std::optional<std::uint64_t> samples_size(const ReadAt& read) {
   const auto samples = samples_of(read, Head(read, 0));
   return samples && !is_open(samples->size) ? std::optional(samples->size) : std::nullopt;
+}
+
+// Format 0xFFFE has a GUID that begins with the real format's number.
+FrameSize wrong_frame_size(const ReadAt& read) {
+  const Head head(read, 0);
+  const auto c = container(head);
+  const bool is_wave = head.is("WAVE", 8) || head.is("wave", 24);
+  const auto chunk = c && is_wave ? find_chunk(read, *c, "fmt ") : std::nullopt;
+  if (!chunk || chunk->size < 16) return {};
+  const Head format_chunk(read, chunk->at);
+  if (format_chunk.count < 16) return {};
+  const auto number = [&](std::size_t at) { return format_chunk.number(at, 2, c->is_big); };
+  std::uint64_t format = number(0);
+  if (format == 0xFFFE && chunk->size >= 40 && format_chunk.count >= 26) format = number(24);
+  constexpr std::uint64_t kPcm = 1, kFloat = 3;
+  const std::uint64_t channels = number(2), step = number(12), bits = number(14);
+  const std::uint64_t expected = channels * ((bits + 7) / 8);
+  if ((format != kPcm && format != kFloat) || expected == 0 || step == expected) return {};
+  return {
+      fmt::format("its header says {} bytes a frame (block align), and {} channel{} of {} bits, "
+                  "which are {}",
+                  step, channels, channels == 1 ? "" : "s", bits, expected),
+      step == 0};
 }
 
 Damage cut_off(const ReadAt& read, std::uint64_t size) {
@@ -300,6 +330,7 @@ Damage damage_of(const EndedRecording& recording, const SampleReader& reader, co
     if (out.remark.empty()) out.remark = std::move(cut.remark);
     out.lost = cut.lost;
   }
+  if (out.remark.empty()) out.remark = wrong_frame_size(bytes).remark;
   const auto good = static_cast<double>(decoded - (fault ? fault->silent : 0));
   double whole = static_cast<double>(decoded + (fault ? fault->missing : 0));
   if (is_short) whole = std::max(whole, static_cast<double>(info.frames));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/decoders/sound_decoder.h"
@@ -19,6 +20,10 @@ namespace melflow {
 /// or the size of the samples, is 0, and no chunk follows the samples.
 bool is_header_unfinished(const ReadAt& read, std::uint64_t size);
 
+/// The size of the whole file by the header of RIFF or a related format; nullopt if it does not
+/// say.
+std::optional<std::uint64_t> stated_size(const ReadAt& read);
+
 /// The bytes of the samples by the header; nullopt if it does not say.
 std::optional<std::uint64_t> samples_size(const ReadAt& read);
 
@@ -27,6 +32,14 @@ std::optional<std::uint64_t> samples_size(const ReadAt& read);
 /// and 2^32 - 1, which programs write before they know the size, count as unknown.
 /// With a size near 2^31, as programs write to a pipe, nothing is known to be lost.
 Damage cut_off(const ReadAt& read, std::uint64_t size);
+
+/// What the header of a WAV, RF64 or W64 with PCM says of a frame's bytes, in contradiction to its
+/// channels and bits; decoders believe the bits.
+struct FrameSize {
+  std::string remark;       ///< names both numbers; "" where they agree
+  bool is_unknown = false;  ///< it says 0: nothing that contradicts the bits
+};
+FrameSize wrong_frame_size(const ReadAt& read);
 
 struct EndedRecording {
   const SF_INFO& info;  ///< by its header

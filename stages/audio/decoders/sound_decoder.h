@@ -39,6 +39,8 @@ class SoundInput {
 
   /// Shows decoders `value` instead of the byte at `at`. For a few bytes of a header.
   void replace(std::uint64_t at, std::byte value) { replaced_.push_back({at, value}); }
+  /// Shows decoders no more than the first `size` bytes.
+  void shorten(std::uint64_t size) { size_ = std::min(size_, size); }
   /// Undoes all replacements, for another decoder.
   void restore() { replaced_.clear(); }
 

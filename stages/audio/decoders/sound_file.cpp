@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/audio/decoders/container_end.h"
 #include "stages/audio/decoders/voc_blocks.h"
 
 namespace melflow {
@@ -23,6 +24,15 @@ SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std
 }
 
 void SoundFile::open(const SoundKind& kind) {
+  if (kind.name == "WAV" || kind.name == "W64") {
+    const FrameSize wrong = wrong_frame_size(input_->reader());
+    if (!wrong.remark.empty() && !wrong.is_unknown) {
+      reason_ = wrong.remark +
+                "; which of them is right cannot be told: correct the header, or write the file "
+                "anew from its source";
+      return;
+    }
+  }
   if (kind.name == "VOC") {
     const auto blocks = voc_blocks(input_->reader());
     if (blocks && blocks->count > 1) return open_voc(*blocks);
@@ -31,6 +41,13 @@ void SoundFile::open(const SoundKind& kind) {
   OpenedSound opened = is_flac              ? open_flac(*input_, kind)
                        : kind.name == "MP3" ? open_mp3(*input_, kind)
                                             : open_sndfile(*input_, kind);
+  // libsndfile refuses a file with another one behind it.
+  const auto stated = kind.name == "WAV" ? stated_size(input_->reader()) : std::nullopt;
+  if (opened.index() == 1 && input_->error() == 0 && stated && *stated < input_->size()) {
+    input_->shorten(*stated);
+    input_->seek(0);
+    opened = open_sndfile(*input_, kind);
+  }
   const bool is_for_ffmpeg = is_left_to_ffmpeg(kind.name);
   if (opened.index() == 1 && input_->error() == 0 &&
       (is_for_ffmpeg || kind.name == "Ogg" || kind.name == "VOC" || kind.name.empty())) {
