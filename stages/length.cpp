@@ -49,8 +49,10 @@ std::string OptionType<Length>::parse(const Value& v, Length& out) {
   const auto [number, unit] = *read;
   if (unit.empty()) {
     if (number != std::floor(number))
-      return fmt::format("{0} is not a whole number of samples; write a time with its unit: {0}{1}",
-                         excerpt(v.text()), number < 1 ? "s" : "ms");
+      return fmt::format(
+          "{0} is not a whole number of samples; write a time with its unit: {1}{0}{2}",
+          excerpt(v.text()), number >= 1 && number < 10 ? excerpt(v.text()) + "s or " : "",
+          number < 1 ? "s" : "ms");
     out = Length(static_cast<std::int64_t>(number));
     return {};
   }

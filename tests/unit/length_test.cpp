@@ -59,6 +59,7 @@ TEST_CASE("length: anything else is refused, with what is expected") {
       {Value::scalar("5 parsecs"), "'5 parsecs'" + expected},
       {Value::scalar("0.5"),
        "0.5 is not a whole number of samples; write a time with its unit: 0.5s"},
+      {"1.5", "1.5 is not a whole number of samples; write a time with its unit: 1.5s or 1.5ms"},
       {Value::scalar("12.5"),
        "12.5 is not a whole number of samples; write a time with its unit: 12.5ms"},
       {Value::list({Value::scalar("1")}),
