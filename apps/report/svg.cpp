@@ -18,7 +18,7 @@ std::string svg_document(double width, double height, const std::string& body) {
   return fmt::format(
              R"(<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}" font-family="system-ui,sans-serif" font-size="13" xml:space="preserve">)",
              width, height) +
-         "\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" + body + "</svg>\n";
+         kSvgMark + "\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" + body + "</svg>\n";
 }
 
 }  // namespace melflow

@@ -365,7 +365,7 @@ int bench(const BenchArguments& arguments) {
   std::optional<WrittenFile> file;
   if (!arguments.json.empty() && arguments.json != "-") {
     try {
-      file.emplace(arguments.json, "\"file_system\"");
+      file.emplace(arguments.json, "\"not_measured\"");
     } catch (const RunError& e) {
       throw RunError(fmt::format("--json: {}", e.what()));
     }

@@ -9,6 +9,7 @@
 #include "apps/picture/spectrogram.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/report/svg.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
@@ -182,7 +183,7 @@ int show(const ShowArguments& arguments) {
         fmt::format("{}: this already exists; name another picture by --output, or replace "
                     "it by --force",
                     excerpt(picture, kLongestPath)));
-  WrittenFile written(picture, arguments.force ? kAnyFile : "\x89PNG\r\n", arguments.files);
+  WrittenFile written(picture, arguments.force ? kAnyFile : kSvgMark, arguments.files);
   check_picture(picture);
   std::vector<Spectrogram> drawn;
   std::string said;

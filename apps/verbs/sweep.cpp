@@ -16,6 +16,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/rate_chart.h"
 #include "apps/report/report_json.h"
+#include "apps/report/svg.h"
 #include "apps/report/verdicts_text.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
@@ -283,7 +284,7 @@ class Picture {
                       "--vary {} and what follows",
                       options.size(), options[2].option));
     try {
-      file_.emplace(path, is_page_ ? "<title>melflow" : "files per second of ",
+      file_.emplace(path, is_page_ ? "<title>melflow" : kSvgMark,
                     std::vector{arguments.trial.plan.file});
     } catch (const RunError& e) {
       throw RunError(fmt::format("-o: {}", e.what()));

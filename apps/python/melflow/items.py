@@ -26,7 +26,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _melflow, call_results, inputs, stores
+from . import _melflow, call_results, calls, inputs, stores
 from ._melflow import RunError
 from .call_loading import load
 
