@@ -207,7 +207,7 @@ void lift_slots(Hints& hints, const Limits& limits) {
   }
 }
 
-// Where the share `limits.share` of the time was lost to memory, a queue, or batches that are large.
+// Where the share `limits.share` of the time was lost to memory, a queue, or large batches.
 void avoid_loss(Hints& hints, const Limits& limits, const RunReport& report) {
   const auto add = [&](std::optional<Setting> set) {
     const double kept = std::max(0.01, 1 - limits.share);

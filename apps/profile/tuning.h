@@ -58,8 +58,8 @@ struct Gain {
   static constexpr double kWorthIt = 1.03;
 };
 Gain gain_of(const Pairs& pairs, std::uint64_t seed = 1);
-/// Returns the share of a hint's likely gain that pairs of runs reached in the middle. `before`: the
-/// files per second on which the hint was based.
+/// Returns the share of a hint's likely gain that pairs of runs reached in the middle. `before`:
+/// the files per second on which the hint was based.
 double reached(const Gain& gain, const Hint& hint, double before);
 /// Whether that is half of the likely gain to one and a half times it.
 bool is_as_predicted(double reached);

@@ -144,7 +144,7 @@ class Calling : public Kind {
     const std::vector<std::size_t>& shape = made.shapes.front();
     std::size_t row = 1;
     for (std::size_t i = 1; i < shape.size(); ++i) row *= shape[i];
-    if (shape.size() == 2 && shape.front() == columns && row != columns)
+    if (shape.size() == 2 && shape.front() == columns && row != columns && columns > 1)
       return ItemError::failed(
           fmt::format("the function gives an array ({}, {}), and rows of {} values are [rows, "
                       "columns]; give it the other way round (rows.T)",

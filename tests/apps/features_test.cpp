@@ -199,7 +199,7 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
   }
 }
 
-TEST_CASE("features: show keeps a picture that is there, unless it is named or --force is given") {
+TEST_CASE("features: show keeps a file that is there, unless it is a picture or --force is given") {
   const TempFolder folder;
   test::write_clip(folder / "data/en/one.wav", 8000, 1.0);
   CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 0);
@@ -208,14 +208,14 @@ TEST_CASE("features: show keeps a picture that is there, unless it is named or -
             "one.svg: this already exists; name another picture by --output, or replace "
             "it by --force\n"));
   CHECK(read_text(folder / "one.svg") == "of the user's");
-  for (const std::vector<std::string>& more :
-       {std::vector<std::string>{"--force"}, {"-o", "one.svg"}}) {
-    write_text(folder / "one.svg", "of the user's");
-    std::vector<std::string> command{kMelflow, "show", "out.h5"};
-    command.insert(command.end(), more.begin(), more.end());
-    CHECK(run(folder, command).code == 0);
-    CHECK(read_text(folder / "one.svg").starts_with("<svg "));
-  }
+  const std::vector<std::string> named{kMelflow, "show", "out.h5", "-o", "one.svg"};
+  CHECK(has(exits(1, run(folder, named)).err, "one.svg: this exists already and is not melflow's"));
+  CHECK(read_text(folder / "one.svg") == "of the user's");
+  exits(0, run(folder, {kMelflow, "show", "out.h5", "--force"}));
+  const std::string picture = read_text(folder / "one.svg");
+  CHECK(picture.starts_with("<svg "));
+  exits(0, run(folder, named));  // one of melflow's
+  CHECK(read_text(folder / "one.svg") == picture);
 }
 
 TEST_CASE("features: show draws the first recording with rows, or several one below the other") {

@@ -183,7 +183,7 @@ class LoaderTest(unittest.TestCase):
             loader().load_state_dict({})
         for options, said in ((dict(seed=8), "seed is '9' in the state and '8' here"), (dict(split="val"), "split is None in .* 'val' here"),
                               (dict(shuffle=40), "shuffle is '30' in the state and '40' here"), (dict(rank=0, world_size=2), "world_size is 1 "),
-                              (dict(sets={"rows.n_mels": 8}), "sets is another"))):
+                              (dict(sets={"rows.n_mels": 8}), "sets is another")):
             other = melflow.Loader(self.text(segment=", length: 2000"), **(dict(batch_size=5, shuffle=30, seed=9) | options))
             with self.assertRaisesRegex(ValueError, f"the state is of another Loader, so other samples would follow: {said}"):
                 other.load_state_dict(state)

@@ -175,7 +175,7 @@ class VerbsTest(corpus.CorpusTest):
         os.replace(out, out + ".whole")
         for part in (out + ".part", out + ".journal"):
             self.assertFalse(os.path.exists(part))
-        ended = subprocess.run([sys.executable, "-c", INTERRUPTED, path, out, "0,0,100,1000"], capture_output=True, text=True, timeout=120)
+        ended = subprocess.run([sys.executable, "-W", "ignore::UserWarning", "-c", INTERRUPTED, path, out, "0,0,100,1000"], capture_output=True, text=True, timeout=120)
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertRegex(ended.stdout, r"^((stopped|ended)\n)*complete\n$")
         self.assertTrue(filecmp.cmp(out, out + ".whole", shallow=False))
