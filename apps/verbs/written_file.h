@@ -22,8 +22,8 @@ std::vector<std::string> files_made(const Plan& plan);
 class WrittenFile {
  public:
   /// Throws RunError when the file cannot be written, would replace one of `inputs`, or a file that
-  /// is not empty and has no `mark` in its first 64 KiB; kAnyFile: replaces any. `mark` outlives the
-  /// object.
+  /// is not empty and has no `mark` in its first 64 KiB; kAnyFile: replaces any. `mark`
+  /// must outlive the object.
   explicit WrittenFile(std::string path, const char* mark,
                        const std::vector<std::string>& inputs = {});
   WrittenFile(const WrittenFile&) = delete;
