@@ -340,10 +340,11 @@ std::vector<std::string> KaldiFolder::remarks(const std::vector<int>& used) cons
           missing.count(), utterances_, missing.first(), columns_[kOthers + o]));
   const auto tell_unlike = [&](const Other& other) {
     if (other.unlike.count() > 0)
-      out.push_back(fmt::format(
-          "{}: {} of {} lengths are no seconds above 0 ({}); these recordings are not compared "
-          "with their length",
-          other.path, other.unlike.count(), other.texts.size(), other.unlike.first()));
+      out.push_back(
+          fmt::format("{}: {} of {} lengths are not numbers of seconds above 0 ({}); these "
+                      "recordings are not compared "
+                      "with their length",
+                      other.path, other.unlike.count(), other.texts.size(), other.unlike.first()));
   };
   for (const Other& other : others_) tell_unlike(other);
   if (durations_) tell_unlike(*durations_);

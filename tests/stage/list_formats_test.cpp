@@ -52,12 +52,16 @@ TEST_CASE("Kaldi: what is wrong is named with its file and line, and the utteran
                   "/segments:4: u3: the utterance ends at 1, and starts at 1; an empty end is the "
                   "end of the recording]|u3",
               "-: b.wav#t=2,3|u4"});
-  CHECK(warnings(list) == Texts{data +
-                                "/segments: 2 of 4 lines cannot be used and fail alone; the "
-                                "first: " +
-                                data +
-                                "/segments:3: u2: start is 'x', which is not a number from "
-                                "0 up"});
+  CHECK(warnings(list) ==
+        Texts{data +
+                  "/segments: 2 of 4 lines cannot be used and fail alone; the "
+                  "first: " +
+                  data +
+                  "/segments:3: u2: start is 'x', which is not a number from "
+                  "0 up",
+              data + "/reco2dur: 1 of 2 lengths are not numbers of seconds above 0 "
+                     "(line 3: six); these recordings are not compared with their "
+                     "length"});
   folder.write("data/segments", "u1 r1 0 1\nu4 r2 2 3\n");
   List targets(of(folder, options + ", targets: [recording_duration]"));
   CHECK(targets.manifest().problem(0).empty());

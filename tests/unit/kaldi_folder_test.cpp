@@ -182,9 +182,10 @@ TEST_CASE("kaldi folder: without segments, every recording is an utterance") {
     while (lengths.next()) continue;
     const std::vector<std::string> told = lengths.remarks({});
     REQUIRE(told.size() == 1);
-    CHECK(told[0] == other / name +
-                         ": 1 of 2 lengths are no seconds above 0 (line 1: abc); these recordings "
-                         "are not compared with their length");
+    CHECK(told[0] ==
+          other / name +
+              ": 1 of 2 lengths are not numbers of seconds above 0 (line 1: abc); these recordings "
+              "are not compared with their length");
   }
   // With segments the folder means these; wav.scp by its name still means whole recordings.
   folder.write("segments", "u1 r1 0.5 1\n");

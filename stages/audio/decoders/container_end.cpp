@@ -181,14 +181,16 @@ bool are_few_zeros(const ReadAt& read, std::uint64_t from, std::uint64_t to) {
 }
 
 // Returns the first of the bytes [at, size) that does not belong to a chunk, or to tags or padding
-// at the end; `size` if there is none. A second chunk of samples does not count as a chunk.
+// at the end; `size` if there is none. A second chunk of samples, or another file, is no chunk.
 std::uint64_t unexplained(const ReadAt& read, std::uint64_t at, std::uint64_t size,
                           const std::optional<Container>& c) {
   for (int i = 0; at < size; ++i) {
     if (are_few_zeros(read, at, size) || are_tags(read, at, size)) break;
     if (!c || i == kMostChunks) return at;
     const Head chunk(read, at);
-    if (chunk.count < c->head() || chunk.is(c->samples) || !is_chunk_name(chunk.bytes)) return at;
+    if (chunk.count < c->head() || chunk.is(c->samples) || !is_chunk_name(chunk.bytes) ||
+        container(chunk))
+      return at;
     const std::uint64_t end = at + c->head() + size_of(chunk, *c);
     if (end > size) return at;
     at = behind(end, *c);
