@@ -23,6 +23,7 @@ struct GraphDraft {
   Problems unused = {};           ///< options that have no effect because of others
 
   void error(Mark mark, std::string message) { problems.add(std::move(mark), std::move(message)); }
+  /// Fills in `sources`; called when all nodes are read.
   void find_sources();
   [[nodiscard]] const PlanNode& node(int index) const {
     return nodes[static_cast<std::size_t>(index)];

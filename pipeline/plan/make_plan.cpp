@@ -1,7 +1,6 @@
 #include "pipeline/plan/make_plan.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "pipeline/base/cpu.h"

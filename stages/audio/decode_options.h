@@ -79,8 +79,8 @@ struct DecodeOptions {
             "padded with silence; not set: recordings keep their length");
     s.field("truncated", truncated,
             "how to treat a recording that ends early or is damaged; keep: its good samples are "
-            "used, with a warning; tenth: so too, but it fails where more than a tenth is known to "
-            "be lost; fail: it fails");
+            "used, with a warning; tenth: the same, but it fails where more than a tenth is known "
+            "to be lost; fail: it fails");
     s.field("block", block,
             "size of the blocks in which decoded samples go from stage to stage; longer recordings "
             "are divided into such blocks")

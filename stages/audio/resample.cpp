@@ -58,7 +58,7 @@ struct ResampleOptions {
     s.field("length", length,
             "number of samples that n samples become; round: n rate / old rate, to the nearest; "
             "ceil: rounded up (torchaudio); librosa: as librosa.resample, now and then one more "
-            "than ceil. A 0 fills up what libsoxr lacks");
+            "than ceil. Where libsoxr gives one less, a 0 is appended");
   }
 };
 

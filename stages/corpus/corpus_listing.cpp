@@ -82,8 +82,6 @@ class Listing {
       scan_archives();
     else
       scan();
-    manifest_.set_all_files(options_.manifest.empty() && options_.call.empty() &&
-                            !names_archives(options_.root));
     if (is_cut_)
       tell(fmt::format(
           "{}: only the first {} taken (limit); there are more", corpus_text(),
@@ -153,6 +151,7 @@ class Listing {
   }
 
   void scan() {
+    manifest_.set_all_files(true);
     const FolderScan folders(
         {options_.root, options_.include, options_.exclude, options_.follow_links});
     not_taken_ = folders.run([this](const FolderScan::Found& found) {

@@ -37,9 +37,9 @@ struct DeltaStageOptions {
         .range(3, 999);
     s.field(
         "method", delta.method,
-        "how derivatives are taken; regression: slope of a line through the frames, higher orders "
-        "of slopes (torchaudio, HTK); kaldi: so too, higher orders by one filter (add-deltas); "
-        "librosa: of a polynomial of degree order fitted to width frames (Savitzky-Golay)");
+        "how derivatives are taken; regression: slope of a line through the frames, of slopes for "
+        "higher orders (torchaudio, HTK); kaldi: the same, higher orders by one filter "
+        "(add-deltas); librosa: of a polynomial of degree order fitted to width frames");
   }
 };
 

@@ -172,8 +172,8 @@ constexpr MelOptionRow kTable[] = {
      "right flank as wide as the left one (SpeechBrain)",
      kAny, kBands},
     {"bin_hz", &O::bin_hz, "frequency of bin k where the triangles of the mel bands weight it", "",
-     "exact: k sample_rate / n_fft; torchaudio: up to whole Hz of sample_rate / 2, also "
-     "fmax; speechbrain: with fmax exact; lhotse: k sample_rate / (n_fft - 1)",
+     "exact: k sample_rate / n_fft; torchaudio, speechbrain: evenly up to sample_rate / 2 in whole "
+     "Hz; lhotse: k sample_rate / (n_fft - 1)",
      kAny, kBands, has_other_bins},
     {"htk_mode", &O::htk_mode, "bins and floor of the mel bands as in HTK", "",
      "kaldi: without the first bin of the lowest band (fmin above 0), bands below 1 raised to 1; "
@@ -213,8 +213,8 @@ constexpr MelOptionRow kTable[] = {
      from_to(kSmallest, kLargest), kLog},
     {"top_db", &O::top_db, "dynamic range kept below the largest value of the segment or recording",
      "dB",
-     "lower values are raised to that; in decibels of 20/power log10 whatever log is, or of "
-     "db_factor; not set: none (Whisper: 80)",
+     "lower values are raised to the largest minus top_db; in decibels of 20/power log10 whatever "
+     "log is, or of db_factor; not set: none (Whisper: 80)",
      from_to(0, kLargest), kLog},
     {"db_factor", &O::db_factor, "factor on log10 that makes decibels", "",
      "not set: 20/power; 10: as librosa.power_to_db and torchaudio's AmplitudeToDB('power'), "
