@@ -7,7 +7,7 @@ Out: a line for each, and how many limits and changes are right; of the hints, |
      median, and what 90 % stay below. Exit status 0 where all limits and changes are right, 1 else.
 
 `melflow explain --verify` runs each once, then three times without and three times with its best hint, in turn. Nothing
-else should run on the machine: what others had of the cores stands in the last column.
+else should run on the machine: the last column is what others had of the cores.
 """
 
 import argparse
