@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Unpacks packages from another Debian release. Installs nothing.
+# Unpacks packages from another Debian release, or for another processor. Installs nothing.
 #
-# In:  apps/unpack_debian.sh RELEASE COMPONENT FOLDER PACKAGE..., such as trixie main FOLDER libpython3.13-dev; on
-#      Debian, with the network. Uses the mirror of this system and package lists of its own.
-# Out: the packages' files in FOLDER.
+# In:  apps/unpack_debian.sh [--arch ARCH | --source] RELEASE COMPONENT FOLDER PACKAGE..., such as
+#        trixie main FOLDER libpython3.13-dev; on Debian, with the network. Uses the mirror of this system and package
+#        lists of its own.
+#        --arch     for this processor, such as arm64; default: that of this system
+#        --source   sources, with Debian's patches; PACKAGE: names of source packages
+# Out: the packages' files in FOLDER; of sources, FOLDER/PACKAGE.
 set -euo pipefail
 
 die() {
@@ -11,7 +14,13 @@ die() {
   exit 1
 }
 
-[[ $# -ge 4 && $1 != -* ]] || die "usage: unpack_debian.sh RELEASE COMPONENT FOLDER PACKAGE..."
+options=() type=deb
+case ${1:-} in
+  --arch) [[ $# -ge 2 ]] && options=(-o "APT::Architecture=$2") && shift 2 ;;
+  --source) type=deb-src && shift ;;
+esac
+[[ $# -ge 4 && $1 != -* ]] ||
+  die "usage: unpack_debian.sh [--arch ARCH | --source] RELEASE COMPONENT FOLDER PACKAGE..."
 release=$1 component=$2 folder=$3
 shift 3
 for tool in apt-get dpkg; do
@@ -23,13 +32,25 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Ori
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$folder"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release $component" >"$work/sources.list"
+echo "$type [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release $component" >"$work/sources.list"
 # Without the status of this system, whose newer versions apt would prefer.
 apt() {
   apt-get -q -o APT::Sandbox::User=root -o "Dir::State::Lists=$work/lists" \
     -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-    -o Dir::State::status=/dev/null -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
+    -o Dir::State::status=/dev/null -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "${options[@]}" "$@"
 }
 apt update || die "apt-get update failed: is the network there?"
-(cd "$work" && apt download "$@")
-for package in "$work"/*.deb; do dpkg -x "$package" "$folder"; done
+folder=$(cd "$folder" && pwd)
+cd "$work"
+if [[ $type == deb-src ]]; then
+  # Fails where the mirror lacks the authors' signatures, which nothing here reads; dpkg-source misses other files.
+  apt source --download-only "$@" || true
+  for description in *.dsc; do
+    source=$folder/$(sed -n 's/^Source: //p' "$description")
+    rm -rf "$source"
+    dpkg-source --no-copy --no-check -x "$description" "$source"
+  done
+else
+  apt download "$@"
+  for package in *.deb; do dpkg -x "$package" "$folder"; done
+fi
