@@ -300,11 +300,16 @@ void MelFront::describe(ComputedBy by) {
 }
 
 void MelFront::set_computed_by(ComputedBy by) const {
-  by.wide_sets_agree = kernel_->wide_sets_agree();
+  const bool is_on_cpu = by.backend == "cpu";
+  if (is_on_cpu) by.transform = kernel_->transform();
   // FFTW takes the processor's widest instructions, whatever MELFLOW_INSTRUCTION_SET says.
+  const bool is_by_fftw = kernel_->transform() == "fftw";
+  by.wide_sets_agree = !is_by_fftw;
   const std::string_view widest = MelKernel::instruction_sets().front();
-  if (by.backend == "cpu" && !by.wide_sets_agree && by.instruction_set != widest)
+  if (by.transform == "fftw" && by.instruction_set != widest)
     by.instruction_set += fmt::format(", FFTW by {}", widest);
+  else if (by.transform == "melflow")
+    by.instruction_set += ", transform by melflow";
   *info_->computed_by = std::move(by);
 }
 
