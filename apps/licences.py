@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The licences of the libraries that a wheel or a bundle carries.
 
-In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...]
-         FOLDER: what is to be packed, on the Debian system whose libraries were copied. Writes into OUT the notices of
-         their packages and the texts that these refer to, and LIBRARIES.txt: each library with its licence, its source
-         package and version, and where that is to be had. Prints the licence expression (SPDX) of all that is inside.
+In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...] [--built LIBRARIES]
+         FOLDER: what is to be packed. Writes into OUT the notices of the packages that its libraries are from and the
+         texts that these refer to, and LIBRARIES.txt: each library with its licence, its source package and version,
+         and where that is to be had. Prints the licence expression (SPDX) of all that is inside.
+         The libraries were copied from this Debian system, or from LIBRARIES of apps/python/old_system.sh.
      licences.py --check WHEEL_OR_ARCHIVE_OR_FOLDER...
          checks what is packed.
 Out: exit status 1, with a line each, where a library is not in the table below or is under the GPL.
@@ -24,6 +25,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from typing import NamedTuple
 
 # By the name of the library up to `.so`, or of a package that is compiled in: the licence of the code in it.
 # A Debian package may hold more under other licences; programs, documents and tests of it are not carried.
@@ -66,8 +68,10 @@ LICENCES = {
     "libhdf5-dev": "BSD-3-Clause",
     "nlohmann-json3-dev": "MIT",
     "libcli11-dev": "BSD-3-Clause",
+    "libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "nanobind": "BSD-3-Clause",
 }
+OWN = ("libmelflow", "_melflow", "nanobind")  # their texts come with them
 TEXTS = pathlib.Path("/usr/share/common-licenses")  # which Debian's notices refer to
 
 
@@ -76,8 +80,12 @@ def name_of(path: str) -> str:
     return re.sub(r"(-[0-9a-f]{8}|-2\.\d+|\.abi3|\.cpython-.*)?\.so[0-9.]*$", "", path.rsplit("/", 1)[-1])
 
 
+def is_library_name(path: str) -> bool:
+    return re.search(r"\.so[0-9.]*$", path) is not None
+
+
 def is_library(path: str, head: bytes) -> bool:
-    return head[:4] == b"\x7fELF" and re.search(r"\.so[0-9.]*$", path) is not None
+    return head[:4] == b"\x7fELF" and is_library_name(path)
 
 
 def packed(path: pathlib.Path) -> Iterator[tuple[str, bytes]]:
@@ -110,54 +118,87 @@ def complaint(name: str) -> str | None:
     return None
 
 
-def package_of(library: pathlib.Path) -> tuple[str, str, str] | None:
-    """The Debian package that the library was copied from: its name, source package and version."""
-    plain = re.sub(r"-[0-9a-f]{8}(\.so)", r"\1", library.name)
-    found = subprocess.run(["dpkg-query", "-S", f"*/{plain}"], capture_output=True, text=True, check=False).stdout
-    packages = {line.split(":")[0] for line in found.splitlines() if line.endswith(f"/{plain}")}
-    return None if not packages else described(sorted(packages)[0])
+class Package(NamedTuple):
+    """A package of Debian that something carried is from."""
+    source: str
+    version: str
+    notice: pathlib.Path
 
 
-def described(package: str) -> tuple[str, str, str]:
-    about = subprocess.run(["dpkg-query", "-W", "-f", "${source:Package} ${source:Version}\n", package], capture_output=True, text=True,
-                           check=True).stdout.split("\n", 1)[0]
-    source, version = about.split()
-    return package, source, version
+class Installed:
+    """The packages of this system."""
+
+    def of(self, name: str) -> Package | None:
+        if is_library_name(name):
+            said = self._ask("-S", f"*/{name}")
+            found = sorted({line.split(":")[0] for line in said.splitlines() if line.endswith(f"/{name}")})
+        else:
+            found = [name]
+        about = self._ask("-W", "-f", "${source:Package} ${source:Version}\n", found[0]) if found else ""
+        if not about:
+            return None
+        source, version = about.split("\n", 1)[0].split()
+        return Package(source, version, pathlib.Path("/usr/share/doc", found[0], "copyright"))
+
+    @staticmethod
+    def _ask(*arguments: str) -> str:
+        return subprocess.run(["dpkg-query", *arguments], capture_output=True, text=True, check=False).stdout
+
+
+class Built:
+    """The packages that apps/python/old_system.sh compiled."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder
+        with open(folder / "sources.tsv", encoding="utf-8") as file:
+            self._table = {name: (source, version) for name, source, version in (line.split() for line in file)}
+
+    def of(self, name: str) -> Package | None:
+        if name not in self._table:
+            return None
+        source, version = self._table[name]
+        return Package(source, version, self._folder / "share/doc" / source / "copyright")
 
 
 def expression(licences: set[str]) -> str:
     return " AND ".join(sorted(licences, key=lambda one: (one != "MIT", one)))
 
 
-def write_notices(folder: pathlib.Path, out: pathlib.Path, compiled_in: list[str]) -> str:
-    carried = libraries_in(folder)
-    lines: list[tuple[str, str, tuple[str, str, str]]] = []
-    licences, packages = {"MIT"}, set()
-    for library in carried:
-        licence = LICENCES[name_of(library)]
-        licences.add(licence)
-        package = package_of(pathlib.Path(library))
-        if package is None:
-            if name_of(library) not in ("libmelflow", "_melflow"):
-                sys.exit(f"licences: {library}: of no package of this system")
-            continue
-        packages.add(package)
-        lines.append((library, licence, package))
-    for one in compiled_in:
-        licences.add(LICENCES[one])
-        if one == "nanobind":
-            continue
-        packages.add(described(one))
-        lines.append((f"{one}, compiled in", LICENCES[one], described(one)))
+HEAD = "The libraries inside, each with its licence and its source: the package of Debian that it is compiled from.\n\n"
+# In wheels names of libraries have a hash of the contents; in the bundle a file of the same name will do.
+REPLACING = """To put another build of a library in its place, such as your own of an LGPL one, NEW:
+
+    cp NEW melflow.libs/NAME                      NAME: as the file is called there now
+    cd melflow.libs
+    patchelf --set-soname NAME --set-rpath '$ORIGIN' NAME
+    patchelf --replace-needed libogg.so.0 libogg-0123abcd.so.0.8.5 NAME
+
+the last for each library that `patchelf --print-needed NAME` lists and that is in melflow.libs under another name.
+
+"""
+
+
+def write_notices(folder: pathlib.Path, out: pathlib.Path, compiled_in: list[str], packages: Installed | Built) -> str:
     out.mkdir(parents=True, exist_ok=True)
-    for package, _, _ in packages:
-        shutil.copyfile(f"/usr/share/doc/{package}/copyright", out / f"{package}.txt")
+    licences = {"MIT"}
+    with open(out / "LIBRARIES.txt", "w", encoding="utf-8") as file:
+        file.write(HEAD)
+        if (folder / "melflow.libs").is_dir():
+            file.write(REPLACING)
+        for path in [*libraries_in(folder), *compiled_in]:
+            licence = LICENCES[name_of(path)]
+            licences.add(licence)
+            if name_of(path) in OWN:
+                continue
+            package = packages.of(re.sub(r"-[0-9a-f]{8}(\.so)", r"\1", path.rsplit("/", 1)[-1]))
+            if package is None:
+                sys.exit(f"licences: {path}: of no known package")
+            shutil.copyfile(package.notice, out / f"{package.source}.txt")
+            file.write(f"{path}{', compiled in' if path in compiled_in else ''}\n    {licence}\n"
+                       f"    Debian's source package {package.source}, version {package.version}:\n"
+                       f"    https://snapshot.debian.org/package/{package.source}/{package.version}/\n")
     for text in ("GPL-3", "LGPL-2", "LGPL-2.1", "Apache-2.0"):
         shutil.copyfile(TEXTS / text, out / text)
-    with open(out / "LIBRARIES.txt", "w", encoding="utf-8") as file:
-        for library, licence, (_, source, version) in lines:
-            file.write(f"{library}\n    {licence}\n    Debian's source package {source}, version {version}:\n"
-                       f"    https://snapshot.debian.org/package/{source}/{version}/\n")
     return expression(licences)
 
 
@@ -166,6 +207,7 @@ def main() -> int:
     parser.add_argument("paths", nargs="+", type=pathlib.Path, metavar="PATH")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--notices", type=pathlib.Path, metavar="OUT")
+    parser.add_argument("--built", type=pathlib.Path, metavar="LIBRARIES")
     parser.add_argument("--compiled-in", nargs="*", default=[], metavar="PACKAGE")
     arguments = parser.parse_args()
     complaints = [f"{path}: {said}" for path in arguments.paths for one in libraries_in(path) if (said := complaint(one))]
@@ -174,7 +216,8 @@ def main() -> int:
     if complaints:
         return 1
     if arguments.notices:
-        print(write_notices(arguments.paths[0], arguments.notices, arguments.compiled_in))
+        packages = Built(arguments.built) if arguments.built else Installed()
+        print(write_notices(arguments.paths[0], arguments.notices, arguments.compiled_in, packages))
     return 0
 
 

@@ -30,12 +30,3 @@ if(MELFLOW_HDF5_ARCHIVE)
   target_sources(melflow_library PRIVATE library/standard_files.cpp)
   target_link_options(melflow_library PRIVATE -Wl,--wrap=stdin,--wrap=stdout,--wrap=stderr)
 endif()
-# Makes wheels loadable on systems older than this one.
-function(melflow_link_for_older_systems target)
-  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/apps/library/older_libstdcxx.cpp)
-  target_link_options(${target} PRIVATE -Wl,--wrap=_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE
-                      -Wl,--wrap=_ZSt21__glibcxx_assert_failPKciS0_S0_)
-endfunction()
-if(SKBUILD)
-  melflow_link_for_older_systems(melflow_library)
-endif()

@@ -219,13 +219,17 @@ once onetbb library onetbb with_cmake onetbb -DTBB_TEST=OFF -DTBBMALLOC_BUILD=OF
 once liburing library liburing make_liburing
 once hdf5 make_hdf5
 
+# Packages whose code is compiled in as it is: headers, and the part of GCC's library that is linked from its archive.
 make_headers() {
-  local package
-  unpack bookworm main "$state/headers" nlohmann-json3-dev libcli11-dev libavformat-dev libavcodec-dev libavutil-dev
+  local package place source version
+  unpack --arch $debian bookworm main "$state/headers" nlohmann-json3-dev libcli11-dev gcc-12-base lib{avformat,avcodec,avutil}-dev
   cp -r "$state/headers/usr/include/." "$libraries/include/"
   cp -r "$state/headers/usr/share/cmake" "$libraries/share/"
-  for package in nlohmann-json3-dev libcli11-dev; do
-    install -D -m 644 "$state/headers/usr/share/doc/$package/copyright" "$libraries/share/doc/$package/copyright"
+  for package in nlohmann-json3-dev libcli11-dev libstdc++-12-dev; do
+    place=$state/headers/usr/share/doc/${package/libstdc++-12-dev/gcc-12-base}
+    read -r source version < <(zcat "$place"/changelog.Debian.gz | sed -n '1s/^\([^ ]*\) (\([^)]*\)).*/\1 \2/p')
+    printf '%s\t%s\t%s\n' "$package" "$source" "$version" >>"$libraries/sources.tsv"
+    install -D -m 644 "$place/copyright" "$libraries/share/doc/$source/copyright"
   done
 }
 once headers make_headers

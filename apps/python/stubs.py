@@ -1,6 +1,6 @@
 """Writes melflow/stage_methods.pyi, the types of the methods that stages are, for editors and type checkers.
 
-In:  stubs.py PROGRAM FILE    PROGRAM: melflow. Out: FILE.
+In:  stubs.py FILE [EMULATOR [ARGUMENT...]] PROGRAM    PROGRAM: melflow. Out: FILE.
 """
 
 import subprocess
@@ -51,8 +51,8 @@ def method(stage, table, of_node):
 
 
 def main():
-    program, out = sys.argv[1:]
-    schema = subprocess.run([program, "stages", "--json-schema"], check=True, capture_output=True, text=True).stdout
+    out, *program = sys.argv[1:]
+    schema = subprocess.run([*program, "stages", "--json-schema"], check=True, capture_output=True, text=True).stdout
     tables = stage_tables.stage_tables(schema)
     text = HEAD + "\nclass GraphStages:\n"
     text += "".join(method(stage, table, False) for stage, table in tables.items())

@@ -70,7 +70,7 @@ class StartedPythonTest(unittest.TestCase):
         text = self.file(self.folder, "p.yaml", mel.format(call=own, processes=1, more=""))
         self.started("run", "-q", text)
         self.started("run", "-q", text, PYTHONPATH=f":{self.mods}:", MELFLOW_PYTHON=sys.executable)
-        self.assertIn("memory://none/: " if has("fsspec") else "pip install fsspec", self.started("run", "-q", self.file(self.folder, "s.yaml", """
+        self.assertIn("memory://none/: " if has("fsspec") else "pip install 'melflow[s3]'", self.started("run", "-q", self.file(self.folder, "s.yaml", """
             version: 1
             graph:
               files: {stage: file_list, root: "memory://none/"}

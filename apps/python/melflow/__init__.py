@@ -15,7 +15,12 @@ melflow.distributed.run: a corpus on a Dask cluster.
 """
 
 import os
+import sys
 from typing import Any, Mapping, Union, overload
+
+if "t" in sys.abiflags:  # whose modules are others
+    raise ImportError(f"melflow does not support free-threaded builds of Python, such as this Python {sys.version_info[0]}.{sys.version_info[1]}t; use "
+                      "the ordinary build")
 
 from . import arguments, calls, items
 from ._melflow import ConfigError, RunError

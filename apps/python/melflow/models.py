@@ -34,7 +34,7 @@ def _session(path: str, threads: int) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise ImportError("onnxruntime is not installed (pip install onnxruntime)") from None
+        raise ImportError("onnxruntime is not installed (pip install 'melflow[onnx]')") from None
     inputs.opened(path, inputs.MODEL).close()  # onnxruntime would wait for a FIFO, and read a device without an end
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads  # the run's workers call it at once

@@ -230,7 +230,7 @@ def _opened(url: str) -> Any:
     try:
         import fsspec
     except ImportError:
-        raise RunError(f"{url.partition('://')[0]}:// takes the package fsspec: pip install fsspec") from None
+        raise RunError(f"{url.partition('://')[0]}:// takes the package fsspec: pip install 'melflow[s3]'") from None
     options: Dict[str, Any] = {}
     if url.startswith(_WEB):
         try:
@@ -241,7 +241,8 @@ def _opened(url: str) -> Any:
     try:
         return fsspec.core.url_to_fs(url, **options)
     except Exception as error:  # says which package is missing, or that there is no such scheme
-        raise RunError(without_secrets(f"{without_secrets(url)}: {error}")) from None
+        extra = isinstance(error, ImportError) and url.startswith((*_WEB, "s3://", "s3a://"))
+        raise RunError(without_secrets(f"{without_secrets(url)}: {error}") + (": pip install 'melflow[s3]'" if extra else "")) from None
 
 
 def recordings(root: str) -> Iterator[Dict[str, Any]]:
