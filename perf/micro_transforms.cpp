@@ -1,6 +1,6 @@
 // Measures transforms alone, FFTW's and melflow's own.
 //
-//   fft_complex/N     FFTW's complex transform of N/2 points, from which N real samples' bins follow
+//   fft_complex/N     FFTW's complex one of N/2 points, from which N real samples' bins follow
 //   fft_real/N        FFTW's real transform of N, planned by rule
 //   fft_timed/N       the same, planned by timing (FFTW_MEASURE), which may differ from run to run
 //   fft_own/N         OwnFft, in a build without FFTW: float samples and bins, double within

@@ -27,7 +27,8 @@ class LaneTables {
   LaneTables& operator=(const LaneTables&) = delete;
 
   const lanes::RunTables& run() const { return run_; }
-  // False if n_fft is odd, too large or has a prime factor above 13; RealFft then transforms frames.
+  // False if n_fft is odd, too large or has a prime factor above 13; RealFft then transforms
+  // frames.
   bool has_transform() const { return run_.points > 0; }
 
  private:

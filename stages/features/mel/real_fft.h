@@ -1,5 +1,5 @@
-// real_fft.h - the Fourier transform of one frame, where the lanes (lane_loops.h) have none: by FFTW
-// (real_fft_fftw.cpp) or, in a build without it, by melflow's own steps (real_fft_own.cpp).
+// real_fft.h - the Fourier transform of one frame, where the lanes (lane_loops.h) have none: by
+// FFTW (real_fft_fftw.cpp) or, in a build without it, by melflow's own steps (real_fft_own.cpp).
 //
 // In:  n real samples.
 // Out: n/2 + 1 complex bins, interleaved (re, im), not scaled.

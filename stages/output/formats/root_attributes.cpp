@@ -124,9 +124,8 @@ std::vector<RootAttribute> table() {
           "what the kernels ran on, such as `avx2`; equal bytes are promised for equal sets, "
           "and for avx2 and avx512 unless FFTW does the transform"),
       only(
-          "`precision: double`, and an `n_fft` that is odd, above 16,384 or has a prime factor "
-          "from "
-          "17 on",
+          "`precision: double`, or an `n_fft` that is odd, above 16,384 or has a prime factor "
+          "from 17 on",
           [](const X& x) { return !x.info.computed_by->transform.empty(); },
           attribute(
               "transform", [](const X& x) { return x.info.computed_by->transform; },
