@@ -6,7 +6,7 @@
 #
 # In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist. On x86-64, after wheel.sh.
 # Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77 with the reason where
-#      no such systems can be made. Prints a table: the seconds from the start of pip to the first rows.
+#      no such systems can be made. Prints a table: the time from the start of pip to the first rows.
 set -euo pipefail
 wheels=$(realpath "${1:-dist}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -63,7 +63,7 @@ there='
   cd /job
   cp /wheel/tones.yaml .
   /env/bin/melflow run -q tones.yaml
-  echo "seconds $((($(date +%s%N) - started) / 10000000))"
+  echo "milliseconds $((($(date +%s%N) - started) / 1000000))"
   /env/bin/melflow --version | grep -q "^transform: own"
   /env/bin/melflow --plugin /wheel/loudness.so stages loudness >/dev/null
   /env/bin/melflow validate demo --var DATA=. --var OUT=o.h5 >/dev/null # a pipeline that is shipped
@@ -193,7 +193,7 @@ for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
     -I"$system/$architecture/libraries/include" -o "$root/wheel/loudness.so" apps/own_stage/loudness.cpp "$roots"/open/melflow/lib/libmelflow.so.0
   echo "-- $release, $architecture: $(basename "$wheel")"
   enter "$architecture" "$root" "$there" "${variables[@]}" | tee "$roots/said" || fail "$release: see above"
-  seconds+=("$(printf '%-10s %-8s %-50s %4s' "$release" "$architecture" "$(basename "$wheel")" "$(sed -n 's/^seconds //p' "$roots/said")")")
+  seconds+=("$(printf '%-10s %-8s %-50s %6s' "$release" "$architecture" "$(basename "$wheel")" "$(sed -n 's/^milliseconds //p' "$roots/said")")")
   if [[ $target == bookworm:x86_64 ]]; then
     another_libsndfile
     cp "$(realpath "$roots/libsndfile/libsndfile.so")" "$root/wheel/libsndfile.so"
@@ -201,5 +201,5 @@ for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
     enter "$architecture" "$root" "$replaced" || fail "another build of libsndfile in the wheel's place: see above"
   fi
 done
-printf '%s\n' "system     machine  wheel                                              hundredths of a second to the first rows" "${seconds[@]}"
+printf '%s\n' "system     machine  wheel                                              ms to the first rows" "${seconds[@]}"
 echo 'wheel_roots: all right'

@@ -195,7 +195,8 @@ make_liburing() {
   cd "$state/build/liburing"
   ./configure --prefix="$libraries" --libdir="$libraries/lib" --libdevdir="$libraries/lib" --includedir="$libraries/include" \
     --mandir="$state/build/man" --cc="$cc --sysroot=$root" --cxx="$cxx --sysroot=$root"
-  make -C src -j "$jobs" install CFLAGS="$hardened" LDFLAGS="$linked"
+  make -C src -j "$jobs" CFLAGS="$hardened" LDFLAGS="$linked"
+  make install
   rm "$libraries/lib/liburing.a"
 }
 make_hdf5() {
@@ -232,6 +233,11 @@ make_headers() {
   unpack --arch $debian bookworm main "$state/headers" nlohmann-json3-dev libcli11-dev gcc-12-base lib{avformat,avcodec,avutil}-dev
   cp -r "$state/headers/usr/include/." "$libraries/include/"
   cp -r "$state/headers/usr/share/cmake" "$libraries/share/"
+  # FFmpeg's headers suffice, as its libraries are loaded where they are installed.
+  for package in libavformat libavcodec libavutil; do
+    sed "/^Requires/d;/^Libs/d;s|^includedir=.*|includedir=$libraries/include/$machine|" \
+      "$state/headers/usr/lib/$machine/pkgconfig/$package.pc" >"$libraries/lib/pkgconfig/$package.pc"
+  done
   for package in nlohmann-json3-dev libcli11-dev libstdc++-12-dev; do
     place=$state/headers/usr/share/doc/${package/libstdc++-12-dev/gcc-12-base}
     read -r source version < <(zcat "$place"/changelog.Debian.gz | sed -n '1s/^\([^ ]*\) (\([^)]*\)).*/\1 \2/p')

