@@ -64,17 +64,18 @@ there='
   cp /wheel/tones.yaml .
   /env/bin/melflow run -q tones.yaml
   echo "milliseconds $((($(date +%s%N) - started) / 1000000))"
-  /env/bin/melflow --version | grep -q "^transform: own"
+  /env/bin/melflow --version | grep -q "^transform: melflow"
   /env/bin/melflow --plugin /wheel/loudness.so stages loudness >/dev/null
   /env/bin/melflow validate demo --var DATA=. --var OUT=o.h5 >/dev/null # a pipeline that is shipped
   /env/bin/python - <<END
-import struct, melflow, numpy
+import melflow, numpy
 sine = numpy.sin(numpy.arange(16000, dtype=numpy.float32) / 5)
 rows = melflow.features(sine, 16000, preset="whisper")
 assert rows.shape[1] == 80 and numpy.isfinite(rows).all()
 assert melflow.run("tones.yaml")["files"]["ok"] == 4
-assert len(melflow.open("rows.h5")) > 0
-numpy.save("rows.npy", numpy.concatenate([melflow.open("rows.h5")[i]["mel"] for i in range(4)]))
+
+rows = melflow.open("rows.h5")
+numpy.save("rows.npy", numpy.concatenate([numpy.asarray(rows.recording(i)) for i in range(4)]))
 melflow.load_plugin("/wheel/loudness.so")
 nodes = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
          "decode": {"stage": "decode", "from": "read"}, "loud": {"stage": "loudness", "from": "decode"},
@@ -108,6 +109,27 @@ END
   [ "$(/env/bin/python sun.py after.npy)" = "$loaded" ]
   cmp before.npy after.npy
   ! cmp -s old "$loaded"
+'
+# Tests of the package that take nothing but NumPy, h5py and xxhash.
+tested='
+  set -e
+  export MELFLOW_PROGRAM=$(/env/bin/python -c "import melflow.program; print(melflow.program.path())")
+  cd /source/tests/python
+  for test in arguments features graph inputs row_sets rows; do
+    echo "-- ${test}_test, in qemu"
+    /env/bin/python -m unittest -q "${test}_test"
+  done
+'
+# docs/features.md, "How close": each is that far from a reference.
+compared='
+  /env/bin/python - <<END
+import numpy
+here, there = numpy.load("/job/rows.npy"), numpy.load("/wheel/arm.npy")
+assert here.shape == there.shape
+apart = (abs(here - there).max(axis=1) / here.max(axis=1)).max()
+print(f"rows of Arm and of the baseline of x86-64: at most {apart:.2g} of the peak of a frame apart")
+assert apart <= 2 * 1.1e-6
+END
 '
 another_libsndfile() {
   local build=$roots/libsndfile
@@ -157,6 +179,7 @@ for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
   root=$roots/$release variables=(PYTHON=/usr/bin/python3)
   packages=python3-numpy,python3-venv
   case $target in
+    bookworm:x86_64) variables+=(MELFLOW_INSTRUCTION_SET=baseline) ;; # to be compared with Arm's
     bullseye:*)
       packages=python3
       python_for_bullseye
@@ -194,6 +217,14 @@ for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
   echo "-- $release, $architecture: $(basename "$wheel")"
   enter "$architecture" "$root" "$there" "${variables[@]}" | tee "$roots/said" || fail "$release: see above"
   seconds+=("$(printf '%-10s %-8s %-50s %6s' "$release" "$architecture" "$(basename "$wheel")" "$(sed -n 's/^milliseconds //p' "$roots/said")")")
+  if [[ $architecture == aarch64 ]]; then
+    cp "$root/job/rows.npy" "$roots/bookworm/wheel/arm.npy"
+    enter x86_64 "$roots/bookworm" "$compared" || fail "rows of Arm: see above"
+    rm -rf "$root/source"
+    mkdir "$root/source"
+    git archive HEAD tests config docs apps/python stages pyproject.toml | tar -x -C "$root/source"
+    enter "$architecture" "$root" "$tested" "${variables[@]}" || fail "tests of the package on Arm: see above"
+  fi
   if [[ $target == bookworm:x86_64 ]]; then
     another_libsndfile
     cp "$(realpath "$roots/libsndfile/libsndfile.so")" "$root/wheel/libsndfile.so"

@@ -91,6 +91,9 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+foreach(kind EXE SHARED MODULE)
+  set(CMAKE_\${kind}_LINKER_FLAGS_INIT "-Wl,--exclude-libs,libstdc++.a -Wl,-rpath-link,$libraries/lib")
+endforeach()
 set(ENV{PKG_CONFIG_LIBDIR} "$libraries/lib/pkgconfig:$libraries/share/pkgconfig")
 END
 if [[ ${#emulator[@]} -gt 0 ]]; then
@@ -108,7 +111,8 @@ packages=(zlib libpng1.6 libogg flac opus libvorbis lame mpg123 libsndfile libso
 
 export PKG_CONFIG_LIBDIR=$libraries/lib/pkgconfig
 hardened="-O2 -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIC"
-linked="-s -Wl,-z,relro,-z,now"
+# Nobody is to find the parts of libstdc++ in these.
+linked="-s -Wl,-z,relro,-z,now -Wl,--exclude-libs,libstdc++.a"
 jobs=${JOBS:-$(nproc)}
 
 # Writes what is in sources.tsv of a library: the names of its files, its source package and version.
@@ -222,8 +226,9 @@ once xxhash library xxhash make_xxhash
 once libdeflate library libdeflate make_libdeflate
 once yaml-cpp library yaml-cpp with_cmake yaml-cpp -DYAML_BUILD_SHARED_LIBS=ON -DYAML_CPP_BUILD_{TESTS,TOOLS}=OFF
 once fmt library fmtlib with_cmake fmtlib -DFMT_DOC=OFF -DFMT_TEST=OFF
-# Without its allocator, which oneTBB loads only where it finds it.
-once onetbb library onetbb with_cmake onetbb -DTBB_TEST=OFF -DTBBMALLOC_BUILD=OFF -DTBB_DISABLE_HWLOC_AUTOMATIC_SEARCH=ON
+# Without its allocator, which oneTBB loads only where it finds it. With link-time optimisation the archive of libstdc++
+# would come before the shared library.
+once onetbb library onetbb with_cmake onetbb -DTBB_ENABLE_IPO=OFF -DTBB_TEST=OFF -DTBBMALLOC_BUILD=OFF -DTBB_DISABLE_HWLOC_AUTOMATIC_SEARCH=ON
 once liburing library liburing make_liburing
 once hdf5 make_hdf5
 
