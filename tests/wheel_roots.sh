@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the wheels of apps/python/wheel.sh in bare Debian 11, 12 and 13, which have Python and NumPy but no dependencies
-# of melflow, and runs the program and the module there without a network: also with a plug-in that was built outside, and
-# with another build of libsndfile in the place of the wheel's. A wheel for 64-bit Arm is run by qemu in an Arm Debian 12,
+# Installs the wheels of apps/python/wheel.sh in bare Debian 12 and 13, which have Python and NumPy but no dependencies of
+# melflow, and runs the program and the module there without a network: also with a plug-in that was built outside, and with
+# another build of libsndfile in the place of the wheel's. Debian 11 has Python 3.9, so there a wheel is unpacked and the
+# program and the module's library are loaded. A wheel for 64-bit Arm is run by qemu in an Arm Debian 12,
 # with the package's tests that take nothing but NumPy and h5py, and its rows are compared with x86-64's.
 #
 # In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist. On x86-64, after wheel.sh.
@@ -27,36 +28,17 @@ check_wheel() { # WHEEL ARCHITECTURE
   rm -rf "$roots/open"
   unzip -q "$1" -d "$roots/open"
   while read -r file; do
-    ! nm -D "$file" 2>/dev/null | grep -i fftwf\\?_ || fail "$file has symbols of FFTW"
+    ! nm -D "$file" 2>/dev/null | grep -iE 'fftwf?_' || fail "$file has symbols of FFTW"
   done < <(find "$roots/open" -type f \( -name '*.so*' -o -path '*/bin/melflow' \))
   PATH=$PWD/build/wheel/$2-env/bin:$PATH auditwheel show "$1" >"$roots/show.log" || true
   grep -q "platform tag: *\"manylinux_2_[123][0-9]*_$2\"" <(tr '\n' ' ' <"$roots/show.log") ||
     fail "auditwheel: $(cat "$roots/show.log")"
 }
 
-# CPython 3.11 for Debian 11, which has 3.9: compiled from Debian 12's source with the wheels' compiler.
-python_for_bullseye() {
-  local place=$roots/python3.11 root=$system/x86_64/root
-  [[ -e $place/opt/python/bin/python3 ]] && return
-  echo "-- compiling CPython 3.11 for Debian 11, some minutes"
-  bash apps/unpack_debian.sh --source bookworm main "$roots" python3.11 >"$roots/python.log" 2>&1 &&
-    mkdir -p "$roots/python-build" && (
-    cd "$roots/python-build"
-    libraries=$system/x86_64/libraries
-    PKG_CONFIG_LIBDIR=$libraries/lib/pkgconfig ../python3.11/configure --prefix=/opt/python \
-      CC="$root/usr/bin/x86_64-linux-gnu-gcc-12 --sysroot=$root" CFLAGS=-O1 \
-      CPPFLAGS="-I$libraries/include" LDFLAGS="-L$libraries/lib"
-    make -j "$(nproc)"
-    make install DESTDIR="$place"
-  ) >>"$roots/python.log" 2>&1 || fail "CPython could not be compiled: $roots/python.log"
-  rm -rf "$roots/python-build" "$roots/python3.11-source"
-}
-
 there='
   set -e
   rm -rf /env /job
   "$PYTHON" -m venv --system-site-packages /env
-  if [ -d /wheel/numpy ]; then /env/bin/pip install -q --no-index --disable-pip-version-check /wheel/numpy/*.whl; fi
   started=$(date +%s%N)
   /env/bin/pip install -q --no-index --disable-pip-version-check /wheel/*.whl
   mkdir /job
@@ -82,6 +64,20 @@ nodes = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_r
          "mel": {"stage": "mel", "from": "loud", "sample_rate": 16000, "n_mels": 40}, "rows": {"stage": "batches", "from": "mel"}}
 assert len(melflow.Features({"version": 1, "graph": nodes})(numpy.ones(16000, numpy.float32) / 2, 16000)) > 0
 END
+'
+# In a system that has no Python for it: the program, and all libraries that the module takes.
+unpacked='
+  set -e
+  rm -rf /job
+  mkdir /job
+  cd /job
+  cp /wheel/tones.yaml .
+  started=$(date +%s%N)
+  /open/melflow/bin/melflow run -q tones.yaml
+  echo "milliseconds $((($(date +%s%N) - started) / 1000000))"
+  /open/melflow/bin/melflow --version | grep -q "^transform: melflow"
+  /open/melflow/bin/melflow --plugin /wheel/loudness.so stages loudness >/dev/null
+  ! ldd -r /open/melflow/_melflow.*.so | grep "not found\|undefined symbol: _Z"
 '
 # The recipe of docs/python.md: rows of a file that libsndfile reads, with the wheel's build of it and with another one.
 replaced='
@@ -176,15 +172,11 @@ make_arm_root() { # ROOT RELEASE PACKAGE[,PACKAGE...]
 seconds=()
 for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
   IFS=: read -r release architecture <<<"$target"
-  root=$roots/$release variables=(PYTHON=/usr/bin/python3)
+  root=$roots/$release variables=(PYTHON=/usr/bin/python3) script=$there
   packages=python3-numpy,python3-venv
   case $target in
     bookworm:x86_64) variables+=(MELFLOW_INSTRUCTION_SET=baseline) ;; # to be compared with Arm's
-    bullseye:*)
-      packages=python3
-      python_for_bullseye
-      variables=(PYTHON=/opt/python/bin/python3)
-      ;;
+    bullseye:*) packages=python3 script=$unpacked ;;
     *:aarch64)
       [[ -n $(compgen -G "$wheels/melflow-*_aarch64.whl") ]] || continue
       root=$roots/$release-arm
@@ -205,17 +197,16 @@ for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
   check_wheel "$wheel" "$architecture"
   cp "$wheel" tests/support/tones.yaml "$root/wheel"
   if [[ $release == bullseye ]]; then
-    cp -r "$roots/python3.11/opt" "$root/"
-    [[ -d $roots/numpy ]] || python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11 \
-      --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 -d "$roots/numpy" numpy
-    cp -r "$roots/numpy" "$root/wheel"
+    rm -rf "$root/open"
+    cp -r "$roots/open" "$root/open"
+    chmod +x "$root/open/melflow/bin/melflow"
   fi
   # A plug-in, which a compiler of the oldest system makes for all of them.
   compiler=$system/$architecture/root/usr/bin/$architecture-linux-gnu-g++-12
   "$compiler" --sysroot="$system/$architecture/root" -std=c++20 -O1 -shared -fPIC -DFMT_HEADER_ONLY -I. \
     -I"$system/$architecture/libraries/include" -o "$root/wheel/loudness.so" apps/own_stage/loudness.cpp "$roots"/open/melflow/lib/libmelflow.so.0
   echo "-- $release, $architecture: $(basename "$wheel")"
-  enter "$architecture" "$root" "$there" "${variables[@]}" | tee "$roots/said" || fail "$release: see above"
+  enter "$architecture" "$root" "$script" "${variables[@]}" | tee "$roots/said" || fail "$release: see above"
   seconds+=("$(printf '%-10s %-8s %-50s %6s' "$release" "$architecture" "$(basename "$wheel")" "$(sed -n 's/^milliseconds //p' "$roots/said")")")
   if [[ $architecture == aarch64 ]]; then
     cp "$root/job/rows.npy" "$roots/bookworm/wheel/arm.npy"
@@ -232,5 +223,5 @@ for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
     enter "$architecture" "$root" "$replaced" || fail "another build of libsndfile in the wheel's place: see above"
   fi
 done
-printf '%s\n' "system     machine  wheel                                              ms to the first rows" "${seconds[@]}"
+printf '%s\n' "system     machine  wheel                                                  ms" "${seconds[@]}"
 echo 'wheel_roots: all right'

@@ -72,6 +72,7 @@ rm -f "$out"/melflow-*-*_"$architecture".whl
 for python in 3.11:cp311:cp311 3.13:cp312:abi3; do
   IFS=: read -r version tag abi <<<"$python"
   rm -rf "$work/packed" "$work/repaired" "$work/repaired-open"
+  mkdir "$work/packed"
   quietly cmake "$tree" -DMELFLOW_PYTHON_HEADERS="$(headers "$version")"
   quietly cmake --build "$tree" --target melflow_module
   rm "$package"/melflow/_melflow.*.so
