@@ -52,10 +52,18 @@ bool python_ends();
 class WithoutLockIfHeld {
  public:
   WithoutLockIfHeld() {
-    if (PyGILState_Check() == 1) free_.emplace();
+    if (is_held()) free_.emplace();
   }
 
  private:
+  static bool is_held() {
+#ifdef Py_LIMITED_API  // lacks that function; from 3.12 on the state is that of this thread
+    return PyThreadState_GetDict() != nullptr;
+#else
+    return PyGILState_Check() == 1;
+#endif
+  }
+
   std::optional<WithoutLock> free_;
 };
 
