@@ -61,8 +61,8 @@ class NodeQueue {
   void resume_oldest(Time now, StartList& start);
   /// Opens a queue that fills. False: it is open, or empty.
   bool open(Time now, StartList& start);
-  /// Takes from work that waits behind a block of its own stream its token in the queue; it counts
-  /// as announced then. Returns the senders, who get the tokens back.
+  /// Work that waits behind a block of its own stream loses its token in the queue and counts as
+  /// announced then. Returns the senders, who get the tokens back.
   [[nodiscard]] std::vector<Work::Sent> release_tokens(Time now);
 
   // ---- in the stage
@@ -89,7 +89,7 @@ class NodeQueue {
   /// tokens are free. Resumes `cursor`, unless it is null.
   void sent_on(Time now, const Passed& out, const std::vector<std::size_t>& waiting, Work* cursor,
                StartList& start);
-  /// Ends announced work that had got as far as its streams.
+  /// Ends announced work that holds a place in the order of these streams.
   void cut_off(Time now, const std::vector<const Stream*>& streams, StartList& start);
 
   // ---- the end
@@ -182,12 +182,12 @@ class NodeQueue {
   // addition to where else it is.
   int running_ = 0;            // in the stage
   std::size_t called_ = 0;     // was in a StartList, and has not begun
-  std::size_t ready_ = 0;      // of those in the heap, so many may begin
+  std::size_t ready_ = 0;      // how many of those in the heap may begin
   std::size_t waiting_ = 0;    // have a token of the queue
   std::size_t announced_ = 0;  // will be resumed
   std::vector<Work*> heap_;
   // Of each stream, its blocks here, in order; the first one is in the heap or the stage, or has
-  // left the stage and may not be looked at any more.
+  // left the stage; then the pointer is not dereferenced, as its work may be gone.
   std::unordered_map<const Stream*, std::vector<Work*>> lines_;
   bool is_open_ = true;
   bool input_over_ = false;

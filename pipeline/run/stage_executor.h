@@ -71,7 +71,7 @@ class StageExecutor {
   CombineStage* const combine_;
   const std::vector<PlanInput>& inputs_;
   const bool cuts_, pairs_, divides_, splits_, must_give_ends_;
-  const std::uint64_t block_step_;  // between the blocks that it gives of one
+  const std::uint64_t block_step_;  // of Origin::block, between two blocks given for one
   bool is_last_ = false;
   Origins held_;
 };

@@ -52,8 +52,8 @@ void TaskGraph::settle() {
   graph_.wait_for_all();
 }
 
-// Where memory for the graph itself runs out, what is under way may be lost to it: it ends then
-// when nothing moves.
+// If memory for the graph itself runs out, work under way may get lost, so its end is never
+// reported: then the run is over when nothing moves.
 void TaskGraph::run() {
   nodes_.front()->start_source();
   for (bool goes_on = true; goes_on;) {
