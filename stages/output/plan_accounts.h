@@ -54,7 +54,7 @@ struct Done : RunJournal::File {
 /// again (`in_run`), in the run.
 void account(std::size_t file, const Done& done, const Accounts& to);
 
-/// Plans to compute those files that a route sent to another output, where that lacks them: they
+/// Plans to compute files that a route sent to another output which lacks them now: they have to
 /// pass the route again. To be called when all outputs are planned.
 void pass_routes_again(RowPlan& plan, const RunContext& run);
 

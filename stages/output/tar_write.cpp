@@ -88,7 +88,7 @@ class TarWrite final : public RowSink, public RefusesUpdate {
   [[nodiscard]] const char* stage_name() const override { return "tar_write"; }
   [[nodiscard]] const char* ending() const override { return kTarEnding; }
   [[nodiscard]] std::string layout_facts() const override { return utterance_; }
-  // Readers of shards give each to a process of its own, which ends where it has nothing.
+  // Refuses empty shards: readers give each to a process of its own, which ends without samples.
   void check_shards(const RunContext& run) const {
     const std::size_t shards = shard_paths(target().path).size();
     const auto check = [&](std::size_t recordings, const std::string& of) {

@@ -32,7 +32,7 @@ std::vector<std::string> shard_paths(const std::string& path);
 std::string tar_header(std::string_view name, std::uint64_t size);
 
 /// The bytes around the rows of recordings in an archive. `about`: the names of labels, splits,
-/// targets and columns, the shape of all rows, and the fingerprint; it has to exist as long.
+/// targets and columns, the shape of all rows, and the fingerprint; must outlive this object.
 class TarMembers {
  public:
   TarMembers(const FeatureData& about, NumberType type) : about_(about), type_(type) {}
@@ -61,8 +61,8 @@ class TarShards final : public RowPartFile {
             const Opening& opening, std::shared_ptr<const std::vector<std::string>> names,
             std::string fingerprint);
 
-  /// Completes all files; of a run that was stopped only the index, since a later one goes on with
-  /// the rows. Throws RunError, also where rows read back are not those written.
+  /// Completes all files; after a stopped run only the index, since a later run goes on with the
+  /// rows. Throws RunError, also where rows read back are not those written.
   void make_shards(std::span<const std::uint64_t> shape, const OutputIndex& index);
   [[nodiscard]] std::vector<PartFile*> parts() override;
 
