@@ -1,7 +1,7 @@
 // Reads a table of cells separated by commas or another text, with a header line or given names.
 // With quotes it follows RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes);
-// without, a quote is an ordinary character, and every line is a row. Where a single blank
-// separates, any number of blanks and tabs does, and the last cell has the rest of the line.
+// without, a quote is an ordinary character, and every line is a row. If the delimiter is a blank,
+// any number of blanks and tabs separates cells, and the last cell has the rest of the line.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ std::vector<int> channels_at(const Json& object, const char* name) {
   for (const Json& one : it->is_array() ? *it : Json::array({*it})) {
     if (one.is_null()) continue;
     const double number = one.is_number() ? one.get<double>() : -1;
-    // What no file has is no channel of it.
+    // -1, which no file has, stands for anything that is no number of a channel.
     out.push_back(std::trunc(number) == number
                       ? static_cast<int>(std::clamp(number, -1.0, kMostChannels))
                       : -1);

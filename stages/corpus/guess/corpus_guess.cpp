@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace guesses;
 
-// What to write for sound files that no list names. `what`: "a folder".
+// Returns the options for sound files that no list names. `what`: "a folder".
 std::optional<CorpusGuess> found(const CorpusContents& contents, const std::string& what,
                                  const std::string& root) {
   const Texts& sounds = contents.sounds();
@@ -139,7 +139,7 @@ std::optional<CorpusGuess> of_lists(const fs::path& folder) {
   return std::nullopt;
 }
 
-// Where the lists are in a folder below, it should be given. A link may lead anywhere, and is not
+// If the lists are in a subfolder, advises to give that. A link may lead anywhere, so it is not
 // followed.
 void note_lists_below(const fs::path& folder, CorpusGuess& out) {
   for (const std::string& name : names_in(folder)) {

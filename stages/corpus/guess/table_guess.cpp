@@ -52,9 +52,9 @@ std::optional<std::string> folder_of_paths(const fs::path& folder, const fs::pat
   return std::nullopt;
 }
 
-// A table that can be used, and how.
+// A table that can be used, and the options for it.
 struct OfTable {
-  CorpusGuess guess;  // without `columns`, and the manifest is the table
+  CorpusGuess guess;  // without `columns`; `manifest` is the table
   Listed list;
   bool is_nemo = false;
 };

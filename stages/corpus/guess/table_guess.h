@@ -9,7 +9,7 @@
 
 namespace melflow::guesses {
 
-/// How to read a table whose paths are of files below `folder`; nullopt where no column has such.
+/// How to read a table with paths of files below `folder`; nullopt if no column has such paths.
 std::optional<CorpusGuess> table(const std::filesystem::path& folder,
                                  const std::filesystem::path& list);
 /// The same of the tables in `folder`: those that are for splits where there are such, else the
