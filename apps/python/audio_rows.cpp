@@ -149,7 +149,7 @@ void AudioRows::check(std::size_t first, const std::string& path,
     else if (rows.is_whole && rows.count != count_of(first + i))
       rows.entry = {
           Outcome::failed, "",
-          fmt::format("has {} rows, and its header said {}; scan=True goes by what recordings have",
+          fmt::format("has {} rows, but its header said {}; scan=True counts what recordings have",
                       rows.count, count_of(first + i))};
   }
 }

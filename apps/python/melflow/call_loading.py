@@ -17,7 +17,7 @@ of_this_process: Dict[str, Callable[..., Any]] = {}  # functions that cannot be 
 
 
 def load(name: str) -> Any:
-    """The function of that name, while whose import no pipeline can be run. Raises RunError."""
+    """Returns the function of that name; while it is imported no pipeline can be run. Raises RunError."""
     was_loading = getattr(of_thread, "is_loading", False)
     of_thread.is_loading = True
     try:
