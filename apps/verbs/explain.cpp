@@ -29,7 +29,7 @@ struct ExplainArguments {
 // The best hint, tried.
 struct Verified {
   const Hint& hint;
-  double before;  // the files/s on which it was based
+  double before;  // files/s of the trial run that gave the hint
   Pairs pairs = {};
   Gain gain = {};
   double reached = 0;

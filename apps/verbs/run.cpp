@@ -173,8 +173,8 @@ void print_report(const RunReport& report, const Runner& runner, const Remarks& 
   put(out, text);
 }
 
-// Returns FILE with its arguments, as on the command line, but for values that are secrets, so that
-// the stored configuration `stored` does not have them.
+// Returns FILE with its arguments, as on the command line, but without values that the stored
+// configuration `stored` omits as secrets.
 std::string given_text(const PlanArguments& plan, const Value& stored) {
   std::string out = shell_word(plan.file);
   const std::string known = to_json(stored);
