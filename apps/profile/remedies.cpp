@@ -157,7 +157,7 @@ class Hints {
   std::vector<Hint> all_;
 };
 
-// Changes of workers and concurrency, and options that make a stage cheaper.
+// Adds hints to change workers or concurrency, and options that make a stage cheaper.
 void lift_resources(Hints& hints, const Limits& limits) {
   const Demands& demands = limits.demands;
   const std::vector<Ceiling>& now = limits.ceilings;

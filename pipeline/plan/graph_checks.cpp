@@ -256,7 +256,7 @@ void check_input(GraphDraft& graph, const PlanNode& node) {
                 fmt::format("{}: 'from' is missing; {}", spec.name, where_from(graph, node)));
   if (is_source && node.common.on_failure)
     graph.error(mark_of(spec, "on_failure"),
-                fmt::format("{}.on_failure: {} is a source, so every output is behind it; set it "
+                fmt::format("{}.on_failure: {} is a source, so every output is after it; set it "
                             "on a node that leads to some of the outputs only",
                             spec.name, node.info->name));
   const bool are_sources = check_from_sources(graph, node);

@@ -37,8 +37,8 @@ struct NormalizeOptions {
         .tuning();  // its content is among the feature settings
     s.field("by", by,
             "column of the list, or label or split: scales the rows of each speaker, or whatever "
-            "its texts name, by the statistics of the same in file (statistics_by); without a text "
-            "by those of all, and one unknown there fails")
+            "else the column names, by that speaker's statistics in file (statistics_by). "
+            "Recordings without a text are scaled by those of all; a text that file lacks fails")
         .tuning();
   }
 };

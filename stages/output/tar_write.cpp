@@ -94,8 +94,8 @@ class TarWrite final : public RowSink, public RefusesUpdate {
     const auto check = [&](std::size_t recordings, const std::string& of) {
       if (shards > 1 && recordings < shards)
         throw RunError(fmt::format(
-            "{}: there are {} shards for {} recordings{}, and an empty one is none; name at most "
-            "{} by the braces",
+            "{}: there are {} shards for {} recordings{}, and none may be empty; name at most {} "
+            "in the braces",
             target().path, shards, recordings, of, std::max<std::size_t>(recordings, 1)));
     };
     const Manifest* splits = target().split_files ? manifest_with_splits(run) : nullptr;

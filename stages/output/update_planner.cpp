@@ -302,8 +302,8 @@ void check(const PlannedOutput& output, const EarlierRows& old) {
   const std::string renumbered = old.renumbered_labels(manifest.label_names());
   if (!renumbered.empty() && task.resume.tell)
     task.resume.tell(
-        fmt::format("warning: {}: {}; a program that keeps numbers, such as a trained model, has "
-                    "to go by names",
+        fmt::format("warning: {}: {}; a program that has stored the numbers, such as a trained "
+                    "model, must use the names",
                     path, renumbered));
   const ComputedBy& by = *output.info.computed_by;
   if (const std::string now = by.backend + " " + by.instruction_set;

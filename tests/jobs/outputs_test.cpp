@@ -243,7 +243,7 @@ TEST_CASE("outputs: who asks for one that is not there is told what is") {
   std::filesystem::remove(folder / "out.npy.commit");
   folder.write("out.npy.undo", "what it was");
   CHECK(told().find("out.npy.part and " + (folder / "out.npy.undo") +
-                    " are what it was, keep both") != std::string::npos);
+                    ", from which the next") != std::string::npos);
 }
 
 }  // namespace melflow::test::outputs_test

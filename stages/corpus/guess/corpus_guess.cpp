@@ -94,7 +94,7 @@ void note_unused(const CorpusContents& contents, const std::string& folder, Corp
     const bool is_root = out.options.front().second.text() == folder || beside.is_ending();
     const std::string key = beside.rule.ends_with(".json") ? ":KEY" : "";
     out.remarks.push_back(fmt::format(
-        "{} {} called like sound files, such as {}, {} not used{}", beside.count,
+        "{} {} named like sound files, such as {}, {} not used{}", beside.count,
         beside.count == 1 ? "file" : "files", beside.example, beside.count == 1 ? "is" : "are",
         is_root && beside.is_rule()
             ? fmt::format("; to use them: columns: {{NAME: \"{}{}\"}}", beside.rule, key)

@@ -211,8 +211,7 @@ std::optional<CorpusGuess> vctk(const fs::path& folder) {
                        {"columns", words({"gender"})}})}}};
     if (has(folder / "txt") && !has_texts)
       out.remarks.emplace_back(
-          "the texts in txt are not used: they are called like the recordings without _mic1 and "
-          "_mic2");
+          "the texts in txt are not used: their names lack the _mic1 or _mic2 of the recordings");
     return out;
   }
   return std::nullopt;

@@ -1,8 +1,8 @@
 // Shards of WebDataset: tar archives in which rows of a recording lie beside what is known of it.
 //
 //   NAME.json   path, label or labels, split, targets, columns, rows, sample_rate, duration,
-//               feature_fingerprint, and of one of several results what the index says of it
-//   NAME.txt    its column `text`, NAME.cls the number of its label; where there are such
+//               feature_fingerprint, and for one of several results its entry in the index
+//   NAME.txt    its column `text`, if any; NAME.cls the number of its label, if any
 //   NAME.npy    its rows
 //
 // Headers are POSIX's (pax, IEEE 1003.1-2001), without time and owner: the same rows are the same
