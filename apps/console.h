@@ -35,8 +35,8 @@ Console* console();
 /// Whether the verb that this process runs has been asked to stop, for long work between runs.
 bool is_asked_to_stop();
 
-/// Makes a console the present one until it is destroyed. Waits until another one is no longer, as
-/// a process runs one verb at a time; throws RunError where the verb is stopped meanwhile. Also
+/// Makes a console the present one until it is destroyed. Waits while another one is present, as a
+/// process runs one verb at a time; throws RunError where the verb is stopped meanwhile. Also
 /// restores the working folder, which some verbs change.
 class ConsoleScope {
  public:

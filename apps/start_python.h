@@ -5,7 +5,7 @@
 
 namespace melflow {
 
-/// Takes empty entries out of PYTHONPATH, by which Python would look for modules in the current
+/// Removes empty entries from PYTHONPATH: for these Python would look for modules in the current
 /// folder. To be called before a Python is started.
 void clean_python_path();
 

@@ -1,4 +1,4 @@
-// What a list says of recordings by which they belong together: their speakers, labels and others.
+// Groups recordings by what their list says of each: the speaker, the label, or another text.
 #pragma once
 
 #include <cstdint>

@@ -25,9 +25,9 @@ class SplitTimes {
       : manifest_(manifest), splits_(manifest.split_names().size() + 1) {}
 
   struct Times {
-    /// The time until something of it arrived since something of any split had arrived before, so
-    /// that the seconds of all splits add up to the time from the first arrival to the last; 0:
-    /// nothing came.
+    /// For each arrival of rows of this split the time since the previous arrival of any split,
+    /// summed; so the seconds of all splits add up to the time from the first arrival to the last.
+    /// 0: none came.
     double seconds = 0;
     double write_seconds = 0;          ///< of all threads together, in the sink
     std::int64_t files = 0, rows = 0;  ///< that arrived

@@ -128,7 +128,7 @@ Plan Job::load(const LoadOptions& given, const std::string& output) const {
   LoadOptions options = given;
   if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
   Plan plan = load_plan(in(kJobPipeline), options);
-  // Another one would write to where the job's author wants.
+  // Refuses another sink, which could write to any place that the job's author chose.
   for (const PlanNode& node : plan.nodes)
     if (node.info->traits.kind == StageKind::sink && node.name != sink)
       throw RunError(

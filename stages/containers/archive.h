@@ -22,7 +22,7 @@ class Archive final : public Container {
     std::uint64_t size = 0;    ///< [bytes], when inflated
     std::uint32_t crc = 0;     ///< CRC-32 of the bytes, in a zip
     std::uint32_t is_deflated : 1 = 0;
-    std::uint32_t problem : 31 = 0;  ///< 1 + the number of why it cannot be read; 0: it can
+    std::uint32_t problem : 31 = 0;  ///< 1 + the index of why it cannot be read; 0: it can be
   };
 
   /// Reads the index of the archive, a .tar, .tar.gz, .tgz or .zip. What is packed as a whole is

@@ -139,7 +139,7 @@ class Concat final : public SideBySide {
   }
 
   [[nodiscard]] std::shared_ptr<const MelPart> beside(const Ready& r, const FileAudio& file) const {
-    // One part of each input that describes its rows: one of those joined now, or the noted one.
+    // For each input a part that describes its rows: one joined now, else the one noted before.
     std::vector<const MelPart*> kinds;
     std::size_t values = 0;
     bool is_pending = false;

@@ -1,4 +1,4 @@
-// How a file is packed, by its first bytes.
+// Recognizes how a file is packed, by its first bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct Packing {
   const char* what;          ///< "a file packed by bzip2"
   const char* command;       ///< that unpacks it
   std::string_view ending;   ///< of its name, which unpacking takes off; "" where it is an archive
-  const char* archive = "";  ///< how the name of an archive ends that is read so; "": none is
+  const char* archive = "";  ///< the ending of archives that are read packed so; "": none
   std::size_t at = 0;
 };
 

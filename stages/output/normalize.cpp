@@ -1,5 +1,5 @@
-// normalize: scales columns to mean 0 and standard deviation 1, by an earlier output's statistics,
-// of all or of each speaker.
+// normalize: scales columns to mean 0 and standard deviation 1, by the statistics in an earlier
+// output, of all rows or of each speaker's.
 //
 // In:  MelBatch.
 // Out: MelBatch, (x - mean) / std; a column that never changed is only shifted by its mean.

@@ -1,4 +1,4 @@
-// What the stages that call a function of Python have in common.
+// The common base of the stages that call a function of Python.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class Calling : public Kind {
         std::max<std::uint64_t>(options().block.count, below.get_or(requirement::kWholeBlock, 0)));
     return above;
   }
-  // Of samples; stages that give something else have their own.
+  // For stages that give samples; the others override it.
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     caller_.open(check);
     Properties out = given;

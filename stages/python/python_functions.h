@@ -45,8 +45,8 @@ struct LockLooks {
   std::size_t all = 0, held = 0;
 };
 
-/// What calls took that are not made by the thread that asks for them, but in other processes or
-/// together with those of other threads.
+/// The cost of calls that the asking thread does not make itself: they are made in other processes,
+/// or together with calls of other threads.
 struct CallsTaken {
   int at_once = 0;               ///< the most of them; 0: each thread makes its own
   double seconds = 0;            ///< of all of them
