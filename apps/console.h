@@ -1,5 +1,5 @@
-// What a verb prints to and what stops it. The program melflow has its standard files and signals;
-// a process that runs verbs itself, such as Python, has a Console.
+// Where a verb prints to, and how it is stopped. The program melflow has its standard files and
+// signals; a process that runs verbs itself, such as Python, has a Console.
 #pragma once
 
 #include <cstdio>

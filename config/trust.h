@@ -24,7 +24,7 @@ class Trust {
 
   [[nodiscard]] bool is_stored() const { return is_stored_; }
   [[nodiscard]] bool allows(Effect effect) const;
-  /// What a message says after naming an effect that is not allowed: what would happen, and what to
+  /// The end of a message that names an effect which is not allowed: what would happen, and what to
   /// do.
   [[nodiscard]] static std::string refusal(Effect effect);
 

@@ -135,8 +135,8 @@ Plan Job::load(const LoadOptions& given, const std::string& output) const {
           fmt::format("{}: its pipeline has another output than {}, {}; the pipeline of a "
                       "job has one, so plan again",
                       folder, excerpt(sink), node.name));
-  // As it was planned, also by an earlier version. Where it has a path that is not UTF-8, it cannot
-  // be read as YAML, and is what this version makes of the same pipeline.
+  // The configuration as it was planned, perhaps by an earlier version. With a path that is not
+  // UTF-8 it cannot be read as YAML, and this version plans it again.
   Value planned = is_utf8(config)  ? read_document(config, "job.json").root
                   : output.empty() ? plan.settings.config
                                    : load(given, "").settings.config;

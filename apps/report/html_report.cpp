@@ -100,7 +100,7 @@ std::string table(const Json& value) {
   return out + "</tr>\n</table>\n";
 }
 
-// What the page shows where its script does not run: all but what happened when.
+// The contents of the page if its script does not run: everything except the course of time.
 std::string tables(const Json& report) {
   Json figures = Json::object();
   std::string out;

@@ -101,8 +101,8 @@ Quotient frames(const RunReport& r) {
   const StageReport& mel = stage_of(r, "mel");
   return {static_cast<double>(mel.rows_out) * r.workers, mel.time.busy};
 }
-// From the first row to a complete file under its name. Nobody waits for the disk, as in any run
-// without `sync`.
+// The time from the first row to a complete file under its name; nothing waits for the disk, as in
+// any run without `sync`.
 Quotient written(const RunReport& r) {
   const StageReport& out = stage_of(r, "out");
   return {static_cast<double>(out.bytes_in) / 1e6, out.time.busy + r.finish_seconds};

@@ -75,7 +75,7 @@ Json options_json(const ParityLibrary& library, const MelPreset& preset,
           {"remark", options.preset_remark()}};
 }
 
-// Of the preset, changed by --set on a node mel with this preset.
+// The options of the preset, changed by --set as on a node mel with this preset.
 Json of_preset(const ParityQuestion& question, const ParityLibrary& library) {
   const MelPreset& preset = preset_of(question, library, "");
   Value mel = Value::map({}), graph = Value::map({}), root = Value::map({});

@@ -132,7 +132,7 @@ std::vector<Verdict> unmet(std::vector<Verdict> judged) {
 }
 
 int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged, bool watches) {
-  // Without any file that is ok nothing is written; a watch waits for others.
+  // If no file is ok, nothing is written; a watch waits for further files.
   if (watches && report.ending == Ending::failed && report.counts.ok == 0 &&
       report.counts.failed + report.counts.skipped == report.counts.found)
     return kSomeFailed;

@@ -41,7 +41,7 @@ void wait(double seconds, std::atomic<bool>& interrupted) {
 // The files that an update would compute.
 using ToCompute = std::map<std::string, FileStamp>;
 
-// What a dry run finds. It holds no file of the output, which the update itself has to lock.
+// The findings of a dry run. It holds no file of the output, which the update itself has to lock.
 struct Look {
   ToCompute files;
   std::size_t drops = 0;    // the files that an update would drop

@@ -320,7 +320,8 @@ bool check_cycles(GraphDraft& graph) {
 }
 
 void check_shape(GraphDraft& graph) {
-  // A node without input may be the one that should take an output, so only that is reported.
+  // If a node has no input, only that is reported: it may be the node that should take an unused
+  // output.
   const bool are_connected =
       std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const PlanNode& d) {
         return d.info != nullptr &&

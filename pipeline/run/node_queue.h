@@ -37,8 +37,8 @@ class NodeQueue {
   using Clock = RunClock;
   using Time = Clock::time_point;
 
-  /// What goes one by one, in the order of arrival: nothing, the blocks of one stream, or all work
-  /// of one stream, as a whole file that comes by two inputs.
+  /// What is processed one by one, in the order of arrival: nothing; the blocks of one stream; or
+  /// all work of one stream, such as a whole file that comes by two inputs.
   enum class Order { none, blocks, all };
   /// No item begins before `start_level` items wait.
   NodeQueue(int concurrency, std::size_t start_level, Order order, Time now);
@@ -192,8 +192,8 @@ class NodeQueue {
   bool is_open_ = true;
   bool input_over_ = false;
   bool is_ended_ = false;
-  // Its own concurrency, then every queue behind it. Used by work that is called, in the stage or,
-  // as its output, in that queue.
+  // The tokens of its own concurrency, then those of every queue behind it. Work has them while it
+  // is called, in the stage or, as its output, in that queue.
   std::vector<Tokens> tokens_;
   std::atomic<bool> may_end_{false};  // input_over_, for readers without the lock
 

@@ -226,8 +226,8 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   graph_.reset();
 }
 
-// The filling pass, if a stage asks for one. What it keeps comes out of the budget of the run, what
-// is under way meanwhile out of the rest.
+// The filling pass, if a stage asks for one. What it keeps is taken from the budget of the run;
+// items under way meanwhile get the rest.
 void Runner::Impl::fill(RunContext& run, RunReport& report) {
   Filling filling{.memory = keep_memory_, .end = [this] { graph_->stop(); }};
   const auto asked =
@@ -261,8 +261,8 @@ void Runner::Impl::fill(RunContext& run, RunReport& report) {
   report.filling_seconds = std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-// Closes the records of what was never begun, and says how the run ended, before the sinks are
-// told.
+// Closes the records of items that were never begun, and sets how the run ended, before the sinks
+// finish.
 void Runner::Impl::settle(RunReport& report) {
   const std::size_t found = source().count();
   for (std::size_t i = graph_->admitted(); i < found; ++i)
@@ -283,7 +283,7 @@ void Runner::Impl::settle(RunReport& report) {
         began_with_too_many_ ? "nothing more was computed" : "the run was stopped", option);
   } else if (report.ending == Ending::complete && c.ok == 0 && c.found > 0 &&
              !plan_.settings.is_part) {
-    // An error of the run (a disk, an option), which must not replace what is there.
+    // An error of the run (a disk, an option): no output may be replaced.
     report.ending = Ending::failed;
     report.error = fmt::format("{}; nothing is written, and an existing output stays as it was",
                                nothing_ok_text(ledger_, found));

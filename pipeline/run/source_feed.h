@@ -57,7 +57,7 @@ class SourceFeed {
     std::vector<std::size_t> bounds;  // the most bytes that each node may give of it
   };
   enum class State : std::uint8_t { untouched, being_made, made, over };
-  // `made` belongs to the thread that set being_made, then to the one that takes.
+  // `made` belongs to the thread that set being_made until it is done, then to the source's.
   struct Range {
     std::atomic<State> state{State::untouched};
     std::vector<Made> made;
@@ -90,7 +90,7 @@ class SourceFeed {
   // and the most memory per file [bytes].
   std::size_t most_cut_ = 0, dearest_ = 0;
 
-  // What a file costs: so many seconds of a worker per unit of weight.
+  // The cost of a file: worker seconds per unit of weight.
   std::size_t made_ = 0, weight_ = 0;
   std::size_t measure_at_ = 16;    // files made
   double seconds_per_weight_ = 0;  // 0: not known yet

@@ -30,7 +30,8 @@ class Entered {
   RunObserver* observer_;
 };
 
-// What breaks a run, told with the node that broke it. Call it where an exception is handled.
+// Returns the error that ends the run, for the exception that is being handled; its text names the
+// node.
 std::exception_ptr run_error(const std::string& node) {
   try {
     throw;
@@ -165,12 +166,12 @@ StageExecutor::Outcome StageExecutor::run(Work& work) {
       let_go(item);
     }
   } catch (...) {
-    break_run(work);
+    abort_run(work);
   }
   return o;
 }
 
-void StageExecutor::break_run(Work& work) {
+void StageExecutor::abort_run(Work& work) {
   graph_.abort(run_error(name_));
   if (makes()) work.progress.out.clear();
   for (Item& item : work.items)
@@ -216,8 +217,8 @@ void StageExecutor::cancel_held() {
   held_.clear();
 }
 
-// What the stage gave, made ready to be handed on; an error fails the item's streams. Returns
-// whether there is more.
+// Prepares the stage's result for the next nodes; an error fails the item's streams. Returns
+// whether the stage has more for the item.
 bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Item& out) const {
   if (!result) {
     fail(*item.origins, result.error(), work.progress.given);
@@ -336,7 +337,7 @@ bool StageExecutor::begin(Engine& engine, Work& work) {
     Result<Emission> nothing = std::move(*error);
     settle(work, item, nothing, work.progress.out[tag.item]);
   } catch (...) {
-    break_run(work);
+    abort_run(work);
   }
   if (RunObserver* observer = graph_.observer()) [[unlikely]]
     observer->end(tag.observed);

@@ -60,7 +60,7 @@ class StageExecutor {
   bool add(Item& item);
   void give_batch(Work& work);
   void note_next_part(Work& work, const Emission& given) const;
-  void break_run(Work& work);
+  void abort_run(Work& work);
 
   TaskGraph& graph_;
   const int node_;

@@ -19,14 +19,14 @@
 
 namespace melflow {
 
-/// What the plan's check of one stage gave.
+/// The result of Stage::plan() for one stage.
 struct Planned {
   Properties properties;              ///< of what leaves it
   std::vector<std::string> errors;    ///< "option: message"
   std::vector<std::string> warnings;  ///< likewise
 };
 
-/// What became of one stream in one stage.
+/// The result of one stream in one stage.
 template <class Out>
 struct Streamed {
   std::vector<std::shared_ptr<const Out>> blocks;
@@ -61,7 +61,7 @@ class StageRunner {
   /// Warnings about the run as a whole.
   [[nodiscard]] const std::vector<std::string>& run_warnings() const { return run_warnings_; }
 
-  /// Stage::plan(), with what comes and what the stages behind it require.
+  /// Calls Stage::plan(), with the properties of the input and the requirements of later stages.
   Planned plan(const Properties& given = {}, const Requirements& required = {});
 
   /// A stream on its way through the stage; from one thread at a time.

@@ -497,7 +497,7 @@ class Listing {
                ? require_column(table, list_, "split", "splits: manifest")
                : column;
   }
-  // What messages call an entry of the list.
+  // The word for an entry of the list in messages.
   [[nodiscard]] const char* entry() const { return context_.given == nullptr ? "line" : "item"; }
   // A line's number, or 0 where it would not identify the line, as with several lists.
   [[nodiscard]] int line_of(int number) const {

@@ -17,7 +17,7 @@ namespace melflow {
 class CsvReader final : public TableReader {
  public:
   /// Throws RunError when the file cannot be read or lacks one of the `required` columns. The
-  /// format's delimiter must be set, and its quoting, where automatic, is that of the delimiter.
+  /// format's delimiter must be set, and automatic quoting depends on the delimiter.
   CsvReader(const std::string& path, const std::vector<std::string>& required,
             const TableFormat& format = {.delimiter = ","});
   /// Reads a row, as TableReader::next() does. A row whose number of cells differs from the

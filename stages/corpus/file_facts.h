@@ -1,5 +1,6 @@
-// What is known of a file before it is read, besides what the table that lists it says: label,
-// split, group and columns, from its path, the files beside it, constants, and second tables.
+// The facts about a file that are known before it is read, besides those in the table that lists
+// it: label, split, group and columns, from its path, the files beside it, constants, and second
+// tables.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace melflow {
 /// none of that name. Returns the problem, or "".
 std::string json_value(std::string_view object, std::string_view name, std::string& out);
 
-/// What an object has for a name.
+/// The value that an object has for a name.
 struct JsonCell {
   std::string text;
   bool is_list = false;
@@ -66,7 +66,7 @@ class JsonLinesReader final : public TableReader {
   std::vector<std::size_t> last_;                 // the last object with the cell, by column
   std::vector<MissingCells> missing_;             // lines without a cell, by column
   std::size_t objects_ = 0;
-  // Of the row last read: what NeMo's lines may have and the first one has not.
+  // Of the row last read: values that a line of NeMo may have although the first line lacks them.
   JsonCell late_offset_, late_duration_;
   bool is_waiting_ = false;  // the first object is still to be returned by next()
   std::string problem_;      // of the first object, until next() reports it

@@ -148,9 +148,8 @@ void LhotseManifest::read_recordings(const std::string& supervisions) {
             (name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name + ".gz");
   if (!std::filesystem::exists(other, error) || std::filesystem::equivalent(other, file, error))
     throw RunError(
-        fmt::format("{}: these are supervisions; their recordings are read from the "
-                    "file beside it that has recordings in place of supervisions in "
-                    "its name, and {} is not there",
+        fmt::format("{}: these are supervisions, which need the list of their recordings beside "
+                    "them, and {} is not there",
                     supervisions, (file.parent_path() / name).string()));
   TextLines lines(other.string());
   for (std::string line; next_line(lines, line);) {

@@ -17,9 +17,9 @@ struct Packing {
 };
 
 /// Returns the packing of a file that begins with `head`, at least 512 bytes where it has them;
-/// null for none that is known. Of gzip, bzip2, xz, zstd, zip, 7z and RAR.
+/// null if it is none of gzip, bzip2, xz, zstd, zip, 7z and RAR.
 const Packing* packing_of(std::string_view head);
-/// Does so for a file; null also where it cannot be read.
+/// The same for a file; null also if it cannot be read.
 const Packing* packing_of_file(const std::string& path);
 /// What to do with a packed archive that is not read as it is: "unpack it (bunzip2 -k a.tar.bz2)
 /// and name a.tar", or "name it x.zip".

@@ -41,7 +41,7 @@ struct KeptFiles {
 /// says of it, or a file that has its rows.
 struct Done : RunJournal::File {
   enum class Rows : std::uint8_t {
-    written,  ///< in the work file; of the next file in the order
+    written,  ///< in the work file, after those of the previous file
     copied,   ///< not in the work file yet; the writer copies them at their turn
     stay      ///< in the output that is extended, from `offset` on
   };

@@ -64,8 +64,7 @@ struct PlannedRange {
     giver,   ///< of the giver: copied, or in a section that is extended in place left there
     nowhere  ///< a route sent these files to another output, and would again
   };
-  /// What was found out about the files; where they are computed, the reason. to_text() has the
-  /// same order.
+  /// The findings about the files: for computed ones, the reason. to_text() has the same order.
   enum class Found : std::uint8_t {
     added,
     unchanged,
@@ -130,7 +129,7 @@ struct RowPlan {
   /// interrupted copy begins again. Otherwise rows are copied at their turn, and the journal tells
   /// how far.
   bool copies_first = false;
-  /// Only damaged rows are computed: the new ones must be those that were there.
+  /// Only damaged rows are computed: the new rows must equal the old ones.
   bool is_repair = false;
   /// The statistics by which kept rows are normalised already and the others still have to be; not
   /// set: a sink with `normalize` scales all rows by their own.

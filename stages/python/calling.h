@@ -40,7 +40,7 @@ inline std::optional<ItemError> too_many(std::size_t given, std::size_t taken, d
       static_cast<double>(given) / static_cast<double>(std::max<std::size_t>(1, taken)), grows));
 }
 
-// What all stages that call a function do; Kind is the kind of stage.
+// The base of all stages that call a function; Kind is the kind of stage.
 template <class Kind>
 class Calling : public Kind {
  public:
@@ -83,7 +83,7 @@ class Calling : public Kind {
         static_cast<double>(std::min<std::uint64_t>(2 * input, options().block.count));
     return BufferPool::rounded(static_cast<std::size_t>(taken * options().grows) + 4096);
   }
-  // With memory for one row, which a recording without samples may give.
+  // The same for rows, with memory for at least one, which a recording without samples may give.
   [[nodiscard]] std::size_t grown_rows(std::size_t input, const FeatureInfo& info) const {
     return grown(input) + grown(info.values_per_row() * sizeof(float));
   }

@@ -30,7 +30,7 @@ struct PythonResults {
   std::vector<float> values;                     ///< of all, one after the other
 };
 
-/// What a function made of a recording.
+/// The result of a function for a recording.
 struct PythonAnswer {
   enum class Outcome { made, skipped, failed };
   Outcome outcome = Outcome::made;
@@ -74,7 +74,7 @@ class PythonFunction {
   /// Makes an object for one recording; of a function with `has_blocks`.
   [[nodiscard]] virtual std::unique_ptr<PythonStream> open_stream() const = 0;
   [[nodiscard]] virtual CallsTaken calls_taken() const = 0;
-  /// None where other processes are called.
+  /// Empty if the function runs in other processes.
   [[nodiscard]] virtual LockLooks lock_looks() const = 0;
 };
 

@@ -69,7 +69,7 @@ struct PythonOptions {
 Result<PythonResults> results_of(PythonAnswer answer, const ItemContext& context,
                                  std::size_t part = 0);
 
-/// What the functions of the stages onnx and vad begin with, and that of onnx.
+/// The beginning of the names of the functions of onnx and vad, and the function of onnx.
 inline constexpr const char* kModels = "melflow.models:";
 inline constexpr const char* kOnnxFunction = "melflow.models:Onnx";
 

@@ -40,7 +40,7 @@ def _imported(name: str) -> Any:
             source = inputs.read(path, inputs.SOURCE)
             module = sys.modules.get(known)
             if module is None or module.__dict__.get("_melflow_source") != source:
-                # Not by importlib: its bytecode is that of an earlier file which has the same size and second.
+                # Not by importlib, which would take the bytecode of an earlier file of the same size and second.
                 module = sys.modules[known] = types.ModuleType(known)
                 module.__dict__.update(__file__=path, _melflow_source=source)
                 try:

@@ -113,7 +113,7 @@ class Epochs(arguments.Reopened):
     def _end(self, run: Any) -> None:
         """Called when all batches of an epoch were taken."""
 
-    def _deciding(self) -> Dict[str, Any]:
+    def _order_settings(self) -> Dict[str, Any]:
         """By name, the settings that decide which samples an epoch has and their order: numbers and
         texts, and digests of longer values."""
         raise NotImplementedError
@@ -187,8 +187,8 @@ class Epochs(arguments.Reopened):
         next epoch. Waits for the next batch, to know which. Some hundred bytes."""
         run = self._run
         if run is not None and self._delivered and run.is_over() and self._run is run:
-            return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._deciding()}
-        deciding = self._deciding() | (self._list(False) if self._delivered else {})
+            return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
+        deciding = self._order_settings() | (self._list(False) if self._delivered else {})
         return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -200,7 +200,7 @@ class Epochs(arguments.Reopened):
         epoch = arguments.whole("epoch of a state", state["epoch"])
         delivered = arguments.whole("delivered of a state", state["delivered"])
         there = state[self._STATE]
-        here = self._deciding() | (self._list(True) if delivered else {})
+        here = self._order_settings() | (self._list(True) if delivered else {})
         differences = _differences(there, here)
         if differences:
             raise ValueError(f"the state is of another {type(self).__name__}, so other samples "

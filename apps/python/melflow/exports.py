@@ -32,7 +32,7 @@ def _is_export(folder: str) -> bool:
         return False
 
 
-# What an export does not finish, or replaces, has a file of this name until nothing else is in it.
+# A folder that an export has not finished, or is about to remove, has a file of this name, which is removed last.
 _MARK = ".melflow-export"
 
 

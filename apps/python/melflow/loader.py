@@ -154,7 +154,7 @@ class Loader(Epochs):
 
     # ---- saving and resuming
 
-    def _deciding(self) -> Dict[str, Any]:
+    def _order_settings(self) -> Dict[str, Any]:
         text = self._yaml.encode("utf-8", "surrogateescape")
         if not self._yaml:
             text = inputs.read(self._pipeline, inputs.PIPELINE, may_be_pipe=True)

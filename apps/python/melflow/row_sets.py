@@ -181,8 +181,8 @@ class RowSetLoader(Epochs):
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
 
-    def _deciding(self) -> Dict[str, Any]:
-        all_of = [member._deciding() for member in self._members]
+    def _order_settings(self) -> Dict[str, Any]:
+        all_of = [member._order_settings() for member in self._members]
         rows = [(name, of["features"], of["rows"]) for name, of in zip(self.sets.rows, all_of)]
         return all_of[0] | {"rows": arguments.digest(rows)}
 

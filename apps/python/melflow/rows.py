@@ -365,7 +365,7 @@ class RowLoader(Epochs):
         recordings = min(self._workers, (self.rows._kept_rows - 2 * window) // int(rows.max()) - 1)
         return max(0, recordings) * -(-int(samples.max()) // (self._batch_size * self._world_size))
 
-    def _deciding(self) -> Dict[str, Any]:
+    def _order_settings(self) -> Dict[str, Any]:
         columns = (c.tobytes() for c in (self._starts, self._counts))
         paths = "\0".join(self.rows.path[i] for i in self._files).encode("utf-8", "surrogateescape")
         out = {"features": self.rows.attributes.get("feature_fingerprint"),

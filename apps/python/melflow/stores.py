@@ -60,7 +60,7 @@ def within(limits: Limits) -> Iterator[None]:
         _of_thread.limits = before
 
 
-def _said(url: str, error: Exception) -> str:
+def _error_text(url: str, error: Exception) -> str:
     kind = "" if isinstance(error, Refused) else f"{type(error).__name__}: "
     return without_secrets(f"{without_secrets(url)}: {kind}{error}")
 
@@ -81,11 +81,11 @@ def _tried(what: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
         except _FINAL as error:
-            raise RunError(_said(what, error)) from None
+            raise RunError(_error_text(what, error)) from None
         except Exception as error:  # each package has its own
             slow += isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
             wait = max(0.05 * 2 ** tries * (1 + random.random()), _asked_to_wait(error))
-            why = _said(what, error)
+            why = _error_text(what, error)
             if tries == _TRIES or slow == _SLOW_TRIES:
                 raise RunError(f"{why}; tried {tries} times") from None
             if time.monotonic() + wait > end:
@@ -195,7 +195,7 @@ def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -
     data = inputs.read(name, inputs.SOUND) if is_local else _called(store, "cat_file", name)
     if size is not None and len(data) != size:
         raise OSError(f"{len(data)} bytes came, of {size}")
-    # The ETag of most objects is a hash; where it is none, or another one, the store says whether the object has changed.
+    # The ETag of most objects is an MD5 hash; if it is not that of the data, the store is asked whether the object has changed.
     if version is not None and version != hashlib.md5(data, usedforsecurity=False).hexdigest():
         store.invalidate_cache(store._parent(name))
         if _version(store.info(name)) not in (version, None):

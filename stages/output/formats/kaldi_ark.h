@@ -35,7 +35,7 @@ constexpr const char *kCmvnArk = "cmvn.ark", *kCmvnScp = "cmvn.scp";
 /// white space separates words, too.
 std::string kaldi_words(std::string_view text, char blank);
 
-/// Which files there are beside the ark, its table and its index, and how matrices are stored.
+/// Which files are written beside the ark, its table and its index, and how matrices are stored.
 struct KaldiForm {
   bool speakers = false, texts = false, cmvn = false;
   int compression = 0;  ///< as in kaldi_matrix; 0: none
@@ -70,7 +70,7 @@ struct KaldiLayout {
 /// The table of an ark.
 std::string scp_path(const std::string& ark);
 
-/// What the tables say of recordings, by their numbers in the run.
+/// The texts of the tables for each recording, by its number in the run.
 struct KaldiNames {
   std::vector<std::string> keys;
   std::optional<std::vector<std::string>> speakers, texts, labels;  ///< where there are such tables

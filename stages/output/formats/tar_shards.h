@@ -38,7 +38,7 @@ class TarMembers {
   TarMembers(const FeatureData& about, NumberType type) : about_(about), type_(type) {}
   /// Everything that lies before the rows.
   [[nodiscard]] std::string before(const FeatureData::Entry& recording, const NamedRows& of) const;
-  /// What fills up the last block of the rows.
+  /// The zeros that fill up the last block of the rows.
   [[nodiscard]] std::string after(const NamedRows& of) const;
   /// What ends an archive.
   [[nodiscard]] static std::string end();
