@@ -103,8 +103,8 @@ class GraphNode {
   bool open();
   /// Sends on an incomplete batch. False: there is none.
   bool flush();
-  /// Gives the tokens of blocks that wait for an earlier block to others: the oldest file may be
-  /// among these, which gets memory first. False: there are none.
+  /// Lets others have the tokens of blocks that wait for an earlier block: the oldest file, which
+  /// gets memory first, may be among these others. False: there are no such blocks.
   bool release_tokens();
   /// Releases memory that is charged to rows that wait for others. False: there are none.
   [[nodiscard]] bool release_parked() const {

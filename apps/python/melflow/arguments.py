@@ -133,7 +133,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 _LARGEST = 2**63 - 1
 
 
-def whole(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST) -> int:
+def integer(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST) -> int:
     """An integer, also NumPy's, from `least` (None: any) to `most`."""
     try:
         if isinstance(value, (bool, np.bool_)):
@@ -166,12 +166,12 @@ def rate(name: str, value: Any) -> int:
         value = float(found[1]) * (1000 if found[2] else 1)
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
-    return whole(name, value, 1, 2**31 - 1)
+    return integer(name, value, 1, 2**31 - 1)
 
 
 def index(what: str, value: Any, count: int) -> int:
     """The index of one of `count` things; a negative one counts from the end."""
-    i = whole(f"the number of a {what}", value, None)
+    i = integer(f"the number of a {what}", value, None)
     if not -count <= i < count:
         raise IndexError(f"{what} {shown(i)} of {count}")
     return i % count
@@ -195,7 +195,7 @@ def dtype(value: Any) -> str:
 
 
 def workers(value: Any, least: int = 1) -> int:
-    return whole("workers", value, least, 4096)
+    return integer("workers", value, least, 4096)
 
 
 def path(name: str, value: Any) -> str:
@@ -218,8 +218,8 @@ def state(value: Any, keys: Sequence[str], what: str) -> Mapping[str, Any]:
 
 def rank(number: Any, world_size: Any) -> "tuple[int, int]":
     """`rank` and `world_size`, which must be given together; without them, those of a single program."""
-    number = None if number is None else whole("rank", number)
-    world_size = None if world_size is None else whole("world_size", world_size, 1, 2**31 - 1)
+    number = None if number is None else integer("rank", number)
+    world_size = None if world_size is None else integer("world_size", world_size, 1, 2**31 - 1)
     if number is None and world_size in (None, 1):
         return 0, 1
     if number is None:

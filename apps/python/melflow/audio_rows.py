@@ -74,7 +74,7 @@ class AudioRows(Rows):
         workers = 0 if workers is None else arguments.workers(workers, 0)
         workers = workers or len(os.sched_getaffinity(0))
         if not isinstance(store, str):
-            store = arguments.whole("store", store)
+            store = arguments.integer("store", store)
         reader = self._reader = _AudioRows(name, text, arguments.assigned("vars", vars),
                                            arguments.assigned("sets", sets), str(store), workers)
         arguments.warn(reader.remarks)

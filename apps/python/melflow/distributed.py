@@ -115,7 +115,7 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     again and again, or the merge fails. Ctrl-C ends the work; the same call, with trust where it is needed, goes on with it.
     """
     job = os.path.abspath(arguments.path("job", job))
-    retries, merge = arguments.whole("retries", retries), arguments.flag("merge", merge)
+    retries, merge = arguments.integer("retries", retries), arguments.flag("merge", merge)
     threads = None if threads is None else arguments.workers(threads)
     (name, *settings), text = program.pipeline_words(pipeline, vars, sets)
     if os.path.exists(name) and not text:  # otherwise the name of a pipeline that comes with the program

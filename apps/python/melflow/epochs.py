@@ -118,7 +118,7 @@ class Epochs(arguments.Reopened):
         texts, and digests of longer values."""
         raise NotImplementedError
 
-    def _list(self, loads: bool) -> Dict[str, Any]:
+    def _list_settings(self, loads: bool) -> Dict[str, Any]:
         """Further such settings, which count in the middle of an epoch."""
         return {}
 
@@ -180,7 +180,7 @@ class Epochs(arguments.Reopened):
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next `for` run this epoch, from its beginning."""
-        self._go_to(arguments.whole("epoch", epoch), 0, "set_epoch() was called")
+        self._go_to(arguments.integer("epoch", epoch), 0, "set_epoch() was called")
 
     def state_dict(self) -> Dict[str, Any]:
         """The position in training: after the last batch taken or, if that was the last one of its epoch, at the beginning of the
@@ -188,7 +188,7 @@ class Epochs(arguments.Reopened):
         run = self._run
         if run is not None and self._delivered and run.is_over() and self._run is run:
             return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
-        deciding = self._order_settings() | (self._list(False) if self._delivered else {})
+        deciding = self._order_settings() | (self._list_settings(False) if self._delivered else {})
         return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -197,10 +197,10 @@ class Epochs(arguments.Reopened):
         Raises ValueError, with what has changed, if other samples would follow."""
         keys = ("epoch", "delivered", self._STATE)
         state = arguments.state(state, keys, f"a {type(self).__name__}")
-        epoch = arguments.whole("epoch of a state", state["epoch"])
-        delivered = arguments.whole("delivered of a state", state["delivered"])
+        epoch = arguments.integer("epoch of a state", state["epoch"])
+        delivered = arguments.integer("delivered of a state", state["delivered"])
         there = state[self._STATE]
-        here = self._order_settings() | (self._list(True) if delivered else {})
+        here = self._order_settings() | (self._list_settings(True) if delivered else {})
         differences = _differences(there, here)
         if differences:
             raise ValueError(f"the state is of another {type(self).__name__}, so other samples "

@@ -134,7 +134,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
         raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
     overwrite = arguments.flag("overwrite", overwrite)
     target = os.path.abspath(arguments.path("folder", folder))
-    if arguments.whole("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
+    if arguments.integer("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
         raise ValueError(f"compression is for kaldi, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
     writer = FORMATS[format]()
     writer.compression = compression

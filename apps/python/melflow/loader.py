@@ -79,7 +79,7 @@ class Loader(Epochs):
                                    ("shuffle", shuffle, 0), ("bucket", bucket, 0),
                                    ("seed", seed, 0), ("prefetch", prefetch, 1)):
             if value is not None:
-                arguments.whole(what, value, least)
+                arguments.integer(what, value, least)
         for what, value in (("drop_last", drop_last), ("shuffle_recordings", shuffle_recordings)):
             if value is not None:
                 arguments.flag(what, value)
@@ -168,6 +168,6 @@ class Loader(Epochs):
                 "shuffle_recordings": self._seed is not None, "split": self._split or None,
                 "rank": self._rank, "world_size": self._world_size}
 
-    def _list(self, loads: bool) -> Dict[str, Any]:
+    def _list_settings(self, loads: bool) -> Dict[str, Any]:
         facts = self._known(anew=loads)
         return {"recordings": facts["recordings"], "list": "#" + facts["list"]}

@@ -260,7 +260,7 @@ def sweep(pipeline: arguments.Pipeline, vary: Mapping[str, Sequence[Any]], *,
     words, text = pipeline_words(pipeline, vars, sets, workers)
     for option, values in vary.items():
         words += ["--vary", f"{option}={','.join(arguments.text_of(v) for v in values)}"]
-    return _documented(["sweep", *words, "--repeat", str(arguments.whole("repeat", repeat, 1)),
+    return _documented(["sweep", *words, "--repeat", str(arguments.integer("repeat", repeat, 1)),
                         *_time("seconds", seconds)], text)
 
 
@@ -271,7 +271,7 @@ def tune(pipeline: arguments.Pipeline, *, output: "os.PathLike[str] | str | None
     what was tried, and writes the changed pipeline to `output`."""
     words, text = pipeline_words(pipeline, vars, sets, workers)
     words += [] if output is None else ["--output", arguments.path("output", output)]
-    return _documented(["tune", *words, *_time("budget", budget), "--seed", str(arguments.whole("seed", seed))], text)
+    return _documented(["tune", *words, *_time("budget", budget), "--seed", str(arguments.integer("seed", seed))], text)
 
 
 def validate(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,

@@ -271,9 +271,9 @@ class RowLoader(Epochs):
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
         workers = rows._batch_workers if workers is None else arguments.workers(workers)
-        batch_size = arguments.whole("batch_size", batch_size, 1, 2**31 - 1)
-        prefetch, bucket = arguments.whole("prefetch", prefetch, 1), arguments.whole("bucket", bucket)
-        seed, max_rows = arguments.whole("seed", seed), arguments.whole("max_rows", max_rows)
+        batch_size = arguments.integer("batch_size", batch_size, 1, 2**31 - 1)
+        prefetch, bucket = arguments.integer("prefetch", prefetch, 1), arguments.integer("bucket", bucket)
+        seed, max_rows = arguments.integer("seed", seed), arguments.integer("max_rows", max_rows)
         if not isinstance(shuffle, (bool, np.bool_)):
             raise TypeError("shuffle is True or False for rows by number, since all samples are "
                             f"shuffled at once; not {arguments.shown(shuffle)}")
