@@ -131,7 +131,7 @@ std::string JoinedTable::remark() const {
         "{}: its column {} has none of the values of {} in this corpus, such as {}; correct "
         "join.on or join.key{}",
         join_.table, excerpt(key_), excerpt(join_.on), excerpt(first_),
-        join_.renames_labels() ? ", or set label_separator where that are several labels"
+        join_.renames_labels() ? ", or set label_separator if a cell has several labels"
                                : ", or where that comes from (columns, root)"));
   return fmt::format(
       "{}: its column {} lacks {} of the values of {} in this corpus, such as {}; they "

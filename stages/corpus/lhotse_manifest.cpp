@@ -126,7 +126,7 @@ LhotseManifest::Recording LhotseManifest::recording_of(const Json& json) {
     out.problem =
         fmt::format("has a source of type {}, which is not read; save it as a file", excerpt(type));
   } else if (!list_at(json, "transforms").empty()) {
-    out.problem = "is changed when it is read (transforms); save it as it is then";
+    out.problem = "has transforms, which are not applied; save the changed audio";
   } else {
     out.path = text_at(sources.front(), "source");
     out.channels = channels_at(sources.front(), "channels");

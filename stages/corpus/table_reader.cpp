@@ -40,7 +40,7 @@ int require_column(TableReader& table, const std::string& path, const std::strin
   if (all.size() == 1)
     for (const char* other : {"\t", "|", ";"})
       if (all.front().find(other) != std::string::npos)
-        advice = fmt::format("; where that are several columns, write delimiter: \"{}\"",
+        advice = fmt::format("; if these are several columns, write delimiter: \"{}\"",
                              *other == '\t' ? "\\t" : other);
   throw RunError(fmt::format("{}: there is no column '{}', which {} asks for; it has {}{}", path,
                              name, option, fmt::join(all, ", "), advice));

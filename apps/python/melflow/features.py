@@ -294,7 +294,7 @@ def _rows_at(chain: FeatureChain, path: str, name: str) -> _Rows:
 
 
 def _with_arguments(reason: str) -> str:
-    """A reason of the stage decode, which names options as in YAML."""
+    """The reason from the stage decode, with YAML option names as Python arguments."""
     return re.sub(rf"\b({'|'.join(_OF_DECODE)}): (\w+)", r'\1="\2"', reason)
 
 
