@@ -31,7 +31,8 @@ namespace melflow {
 /// Threads: add_branch() before the run; everything else from any thread.
 /// Lifetime: does not own work, and points to Work in the heap until it begins or drain() gives it
 /// back.
-/// Errors: std::bad_alloc from arrive() and what puts work into the heap, with the queue unchanged.
+/// Errors: std::bad_alloc from arrive() and the calls that put work into the heap; the queue is
+/// then unchanged.
 class NodeQueue {
  public:
   using Clock = RunClock;

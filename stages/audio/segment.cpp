@@ -129,7 +129,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
                     "the stretches that were marked before are not used; put segments_by between");
     check_units(check);
     if (o.long_windows || o.short_windows) {
-      if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");
+      if (o.length || o.hop) check.error("long", "cannot be set together with length or hop");
       if (!o.long_windows || !o.long_windows->length) check.error("long", "has no length; set it");
       if (!o.short_windows || !o.short_windows->length)
         check.error("short", "has no length; set it");

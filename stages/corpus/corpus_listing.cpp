@@ -353,7 +353,7 @@ class Listing {
           "in lists start there",
           excerpt(options_.manifest.rest), options_.root, excerpt(manifest_.relative(0))));
     if (manifest_.size() == before && !is_cut_ && context_.whole == nullptr)
-      tell(fmt::format("manifest.{}: {}: there is no other file than those that the lists name{}",
+      tell(fmt::format("manifest.{}: {}: include matches no files besides those in the lists{}",
                        excerpt(options_.manifest.rest), options_.root, others_there()));
   }
   bool is_listed(const std::string& path) {

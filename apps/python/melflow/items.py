@@ -212,7 +212,7 @@ class Items:
         return name, columns, *rest
 
     def cell(self, column: str) -> Tuple[str, str]:
-        """The text of a column of the last item of next(), or why it has none; cells that nobody asks for cannot be wrong."""
+        """The text of a column of the last item of next(), or why it has none; only cells that are asked for are checked."""
         try:
             text = _text(self._row.get(column))
             text.encode()
