@@ -26,8 +26,8 @@ struct RowPlan;
 class WholeFiles;
 
 /// How a sink treats the output of an earlier run. Other than with `none`, an existing output is
-/// replaced without `overwrite`, also where RunTask::planner is given, and a pipeline that cannot be
-/// updated refuses (RefusesUpdate).
+/// replaced without `overwrite`, also where RunTask::planner is given, and a pipeline that cannot
+/// be updated refuses (RefusesUpdate).
 enum class Update {
   none,    ///< makes a new output
   append,  ///< rows that are still valid stay in place, new ones are appended
