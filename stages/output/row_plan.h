@@ -110,8 +110,8 @@ struct RowPlan {
     /// made anew.
     std::optional<std::int64_t> in_place = std::nullopt;
     std::string hash = {};  ///< index_hash() of the file that is updated; "" where there is none
-    /// The warnings of the file that is repaired: the listing and the run that made them are not
-    /// repeated.
+    /// With RowPlan::is_repair, the warnings of the file: the listing and the run that made them
+    /// are not repeated.
     std::vector<std::string> warnings = {};
 
     /// The range of a file.
@@ -129,7 +129,9 @@ struct RowPlan {
   /// interrupted copy begins again. Otherwise rows are copied at their turn, and the journal tells
   /// how far.
   bool copies_first = false;
-  /// Only damaged rows are computed: the new rows must equal the old ones.
+  /// Only damaged rows are computed, by the configuration in the output: its warnings are kept
+  /// (Section::warnings), and an update does not resume it. Whether the new rows equal the old ones
+  /// is not checked.
   bool is_repair = false;
   /// The statistics by which kept rows are normalised already and the others still have to be; not
   /// set: a sink with `normalize` scales all rows by their own.
