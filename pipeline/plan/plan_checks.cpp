@@ -136,14 +136,30 @@ void check_order(Plan& plan) {
   }
 }
 
+// How a node can get whole recordings. `divider`: what makes items of them; `maker`: the first node
+// from there on that yields what the node takes.
+std::string whole_items(const Plan& plan, const PlanNode& n, const PlanNode& divider,
+                        const PlanNode& maker) {
+  if (n.is_inserted) return "remove the option of the source that puts it there";
+  if (divider.port == n.port) return fmt::format("put {} before {}", n.name, divider.written);
+  const PlanNode* before = &plan.nodes[static_cast<std::size_t>(divider.from())];
+  while (before->info->is_put_in && before->from() >= 0)
+    before = &plan.nodes[static_cast<std::size_t>(before->from())];
+  return fmt::format(
+      "write another {1} node, {{stage: {1}, from: {2}}}{3}, and name that in {0}.from", n.name,
+      maker.stage_name, before->written,
+      maker.written == divider.written ? " without the option that does so" : "");
+}
+
 void check_sub_items(Plan& plan) {
   for (const PlanNode& n : plan.nodes) {
     if (!n.stage->gets_sub_items() || n.stage->traits().takes_sub_items) continue;
-    const PlanNode* divider = &n;
+    const PlanNode *divider = &n, *maker = &n;
     while (!divider->info->traits.divides)
       for (const PlanInput& in : divider->inputs)
         if (const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
             up.info->traits.divides || up.stage->gets_sub_items()) {
+          if (divider->port == n.port) maker = &up;
           divider = &up;
           break;
         }
@@ -151,9 +167,9 @@ void check_sub_items(Plan& plan) {
         n.is_inserted ? "" : "from",
         fmt::format(
             "{} takes whole recordings, but {} ({}) before it makes several items of each; {}",
-            n.stage_name, divider->name, divider->stage_name,
-            n.is_inserted ? std::string("remove the option of the source that puts it there")
-                          : fmt::format("put {} before {}", n.name, divider->name)));
+            n.stage_name, divider->written,
+            divider->written == divider->name ? divider->stage_name : maker->stage_name,
+            whole_items(plan, n, *divider, *maker)));
   }
 }
 
