@@ -24,6 +24,7 @@
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
+#include "stages/files/packing.h"
 
 namespace melflow {
 namespace {
@@ -112,22 +113,40 @@ std::optional<CorpusGuess> archives(const std::string& root) {
   const auto archive = archive_at(first.empty() ? root : archive_base(root) + '/' + first);
   CorpusContents contents;
   for (std::size_t i = 0; i < archive->size(); ++i) contents.add(std::string(archive->name(i)));
-  auto out = found(
-      contents, first.empty() ? "an archive" : fmt::format("{} archives, the first", names.size()),
-      root);
+  auto out = found(contents,
+                   first.empty() || names.size() == 1
+                       ? "an archive"
+                       : fmt::format("{} archives, the first", names.size()),
+                   root);
   if (out) note_unused(contents, root, *out);
   return out;
 }
 
+// Patterns of the archives in a folder, one for each of their endings.
+Texts patterns_of_archives(const fs::path& folder) {
+  const Texts names = names_in(folder);
+  Texts out;
+  for (const std::string ending : {".tar", ".zip", ".tar.gz", ".tgz"})
+    if (std::any_of(names.begin(), names.end(),
+                    [&](const std::string& name) { return name.ends_with(ending); }))
+      out.push_back((folder / ("*" + ending)).string());
+  return out;
+}
+
+void note_archives(const Texts& patterns, CorpusGuess& out) {
+  for (const std::string& pattern : patterns)
+    out.remarks.push_back(fmt::format("the archives {0} are not used; to use them: --from {1}",
+                                      pattern, shell_word(pattern)));
+}
+
 // A folder of shards.
 std::optional<CorpusGuess> shards(const fs::path& folder) {
-  for (const char* ending : {".tar", ".zip"}) {
-    const Texts names = names_in(folder);
-    const auto is_one = [&](const std::string& name) { return name.ends_with(ending); };
-    if (std::any_of(names.begin(), names.end(), is_one))
-      return archives((folder / (std::string("*") + ending)).string());
-  }
-  return std::nullopt;
+  Texts patterns = patterns_of_archives(folder);
+  if (patterns.empty()) return std::nullopt;
+  auto out = archives(patterns.front());
+  patterns.erase(patterns.begin());
+  if (out) note_archives(patterns, *out);
+  return out;
 }
 
 constexpr Guess* kOfLists[] = {kaldi, lj_speech,    common_voice, speech_commands, vox_celeb,
@@ -159,6 +178,10 @@ void note_lists_below(const fs::path& folder, CorpusGuess& out) {
 std::optional<CorpusGuess> list(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   if (KaldiFolder::is_one(file.string())) return kaldi(folder);
+  if (const Packing* packing = packing_of_file(file.string());
+      packing != nullptr && packing->ending != ".gz")
+    throw RunError(fmt::format("{}: this is {}; {}", file.string(), packing->what,
+                               advice_on(*packing, file.string())));
   const std::string name = (folder / file.filename()).string();
   for (const auto guess : {lj_speech, common_voice, speech_commands, vox_celeb, vctk, audio_set})
     if (auto found = guess(folder))
@@ -199,6 +222,7 @@ std::optional<CorpusGuess> guess_corpus(const std::string& given) {
   if (!out) return shards(path);
   if (!has_lists) note_lists_below(path, *out);
   if (out->remarks.empty() || has_lists) note_unused(contents, path.string(), *out);
+  note_archives(patterns_of_archives(path), *out);
   return out;
 }
 
