@@ -136,6 +136,9 @@ void check_order(Plan& plan) {
   }
 }
 
+// Nodes that are inserted where one is missing have the name of their stage.
+bool is_put_in_by_itself(const PlanNode& n) { return n.info->is_put_in && n.name == n.stage_name; }
+
 // How a node can get whole recordings. `divider`: what makes items of them; `maker`: the first node
 // from there on that yields what the node takes.
 std::string whole_items(const Plan& plan, const PlanNode& n, const PlanNode& divider,
@@ -143,12 +146,12 @@ std::string whole_items(const Plan& plan, const PlanNode& n, const PlanNode& div
   if (n.is_inserted) return "remove the option of the source that puts it there";
   if (divider.port == n.port) return fmt::format("put {} before {}", n.name, divider.written);
   const PlanNode* before = &plan.nodes[static_cast<std::size_t>(divider.from())];
-  while (before->info->is_put_in && before->from() >= 0)
+  while (is_put_in_by_itself(*before) && before->from() >= 0)
     before = &plan.nodes[static_cast<std::size_t>(before->from())];
   return fmt::format(
       "write another {1} node, {{stage: {1}, from: {2}}}{3}, and name that in {0}.from", n.name,
       maker.stage_name, before->written,
-      maker.written == divider.written ? " without the option that does so" : "");
+      maker.written == divider.written ? ", without the option that does so" : "");
 }
 
 void check_sub_items(Plan& plan) {
@@ -163,12 +166,15 @@ void check_sub_items(Plan& plan) {
           divider = &up;
           break;
         }
+    const auto written =
+        std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                     [&](const PlanNode& other) { return other.name == divider->written; });
     check_of(plan, n).error(
         n.is_inserted ? "" : "from",
         fmt::format(
             "{} takes whole recordings, but {} ({}) before it makes several items of each; {}",
             n.stage_name, divider->written,
-            divider->written == divider->name ? divider->stage_name : maker->stage_name,
+            (written == plan.nodes.end() ? *divider : *written).stage_name,
             whole_items(plan, n, *divider, *maker)));
   }
 }

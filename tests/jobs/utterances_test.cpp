@@ -765,7 +765,7 @@ TEST_CASE("utterances: a recording of another rate than its list says is told") 
   CHECK(remarks(recording(8000, 8), "exclude: []") ==
         Remarks{{"short.wav",
                  "ok: decode: its list says that it is 8.000 s long, and it is 6.000 s: another "
-                 "version of the file?; decode: " +
+                 "version of the file?; " +
                      is}});
   // Seconds are those of the file: the list's rate does not move the utterance.
   run(cut(16000, 1), {.list = "utterances: {}"});
