@@ -59,8 +59,11 @@ std::string urls_of_list(const std::string& list, const Manifest& manifest) {
   const std::string url = manifest.relative(first);
   const std::string_view scheme = scheme_of(url);
   return fmt::format(
-      "{}: {} of its {} paths {}, such as {}, and a list names files of disks: {}", list, count,
-      manifest.size(), count == 1 ? "is a URL" : "are URLs", excerpt(without_secrets(url)),
+      "{}: {} such as {}, and a list names files of disks: {}", list,
+      count == manifest.size() ? std::string("its paths are URLs,")
+                               : fmt::format("{} of its {} paths {},", count, manifest.size(),
+                                             count == 1 ? "is a URL" : "are URLs"),
+      excerpt(without_secrets(url)),
       scheme == "file"
           ? "write them without file://"
           : fmt::format("fetch them with {} and name the copies, or let Python give the URLs as "
