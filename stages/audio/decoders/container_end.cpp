@@ -333,8 +333,9 @@ Damage damage_of(const EndedRecording& recording, const SampleReader& reader, co
     out.lost = cut.lost;
   }
   if (out.remark.empty()) out.remark = wrong_frame_size(bytes).remark;
-  if (out.remark.empty() && recording.is_over && recording.is_count_known &&
-      decoded > info.frames + slack)
+  // MP3 that was joined from several has the count of its first part.
+  if (out.remark.empty() && recording.is_over && recording.is_count_known && !is_mp3 &&
+      decoded > info.frames)
     out.remark = fmt::format(
         "longer: the header counts {} samples ({:.3f} s), there are {} ({:.3f} s), and all are "
         "used",
