@@ -29,12 +29,12 @@ void make_output(const TempFolder& folder, const std::string& sink) {
   exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
 }
 
-// Changes a byte where rows are stored.
-void spoil(const TempFolder& folder, const std::string& name) {
+// Changes a byte where rows are stored; by default in the middle.
+void spoil(const TempFolder& folder, const std::string& name, std::streamoff at = 0) {
   std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(0, std::ios::end);
   const auto size = static_cast<std::streamoff>(file.tellg());
-  const std::streamoff at = name.ends_with(".npy") ? (size - 4096) / 2 + 4096 : 64 * 1024 + 40000;
+  if (at == 0) at = name.ends_with(".npy") ? (size - 4096) / 2 + 4096 : 64 * 1024 + 40000;
   file.seekg(at);
   const int byte = file.get();
   file.seekp(at);
@@ -66,8 +66,9 @@ TEST_CASE("verify: rows that are another are found, in each format") {
     const Ended text = melflow_in(folder, {"verify", name});
     CHECK(has(text.out, found["wrong"][0].get<std::string>()));
     CHECK(has(text.out, "Is the disk sound?"));
-    CHECK_FALSE(has(text.out, "`melflow verify`"));  // which was just run
-    CHECK(found["misfits"].empty());
+    if (name != "o.npy") continue;
+    spoil(folder, name, 4096 + 100);  // rows of the first file
+    CHECK_FALSE(has(melflow_in(folder, {"verify", name}).out, "`melflow verify`"));
   }
 }
 
