@@ -312,7 +312,8 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
   const std::string made = fmt::format(
       "cd '{}' && tar cf m.tar -C m dog cat && mkdir s && tar cf s/0.tar -C n 0.flac "
       "0.txt 0.cls && tar cf s/1.tar -C n 1.flac 1.txt 1.cls && mkdir 'x{{y}}*' && cp m.tar "
-      "'x{{y}}*' && mkdir both packed && cp m.tar n/0.flac both && gzip -c m.tar > both/p.tar.gz "
+      "'x{{y}}*' && mkdir both packed && cp m.tar n/0.flac both && cp m.tar both/o.tar && gzip -c "
+      "m.tar > both/p.tar.gz "
       "&& cp both/p.tar.gz packed && cp both/p.tar.gz packed/q.tgz",
       folder.path());
   REQUIRE(std::system(made.c_str()) == 0);
@@ -336,13 +337,13 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
        shards},
       {"packed",
        "an archive of 2 sound files, with labels from the names of folders",
-       {"-: p.tar.gz/cat/b.wav=cat", "-: p.tar.gz/dog/a.wav=dog"},
-       {"the archives packed/*.tgz are not used; to use them: --from 'packed/*.tgz'"}},
+       {"-: cat/b.wav=cat", "-: dog/a.wav=dog"},
+       {"packed/q.tgz is not used; to use it: --from packed/q.tgz"}},
       {"both",
        "a folder of 1 sound file",
        {"-: 0.flac"},
-       {"the archives both/*.tar are not used; to use them: --from 'both/*.tar'",
-        "the archives both/*.tar.gz are not used; to use them: --from 'both/*.tar.gz'"}},
+       {"both/*.tar are not used; to use them: --from 'both/*.tar'",
+        "both/p.tar.gz is not used; to use it: --from both/p.tar.gz"}},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.given));

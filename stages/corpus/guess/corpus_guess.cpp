@@ -122,30 +122,35 @@ std::optional<CorpusGuess> archives(const std::string& root) {
   return out;
 }
 
-// Patterns of the archives in a folder, one for each of their endings.
-Texts patterns_of_archives(const fs::path& folder) {
+// The archives in a folder: of each ending the only one, or a pattern of them.
+Texts archives_in(const fs::path& folder) {
   const Texts names = names_in(folder);
   Texts out;
-  for (const std::string ending : {".tar", ".zip", ".tar.gz", ".tgz"})
-    if (std::any_of(names.begin(), names.end(),
-                    [&](const std::string& name) { return name.ends_with(ending); }))
-      out.push_back((folder / ("*" + ending)).string());
+  for (const std::string ending : {".tar", ".zip", ".tar.gz", ".tgz"}) {
+    const auto is_one = [&](const std::string& name) { return name.ends_with(ending); };
+    const auto count = std::count_if(names.begin(), names.end(), is_one);
+    if (count > 0)
+      out.push_back(
+          (folder / (count == 1 ? *std::find_if(names.begin(), names.end(), is_one) : "*" + ending))
+              .string());
+  }
   return out;
 }
 
-void note_archives(const Texts& patterns, CorpusGuess& out) {
-  for (const std::string& pattern : patterns)
-    out.remarks.push_back(fmt::format("the archives {0} are not used; to use them: --from {1}",
-                                      pattern, shell_word(pattern)));
+void note_archives(const Texts& others, CorpusGuess& out) {
+  for (const std::string& root : others)
+    out.remarks.push_back(fmt::format(
+        "{} {} not used; to use {}: --from {}", root, root.find('*') == root.npos ? "is" : "are",
+        root.find('*') == root.npos ? "it" : "them", shell_word(root)));
 }
 
 // A folder of shards.
 std::optional<CorpusGuess> shards(const fs::path& folder) {
-  Texts patterns = patterns_of_archives(folder);
-  if (patterns.empty()) return std::nullopt;
-  auto out = archives(patterns.front());
-  patterns.erase(patterns.begin());
-  if (out) note_archives(patterns, *out);
+  Texts roots = archives_in(folder);
+  if (roots.empty()) return std::nullopt;
+  auto out = archives(roots.front());
+  roots.erase(roots.begin());
+  if (out) note_archives(roots, *out);
   return out;
 }
 
@@ -222,7 +227,7 @@ std::optional<CorpusGuess> guess_corpus(const std::string& given) {
   if (!out) return shards(path);
   if (!has_lists) note_lists_below(path, *out);
   if (out->remarks.empty() || has_lists) note_unused(contents, path.string(), *out);
-  note_archives(patterns_of_archives(path), *out);
+  note_archives(archives_in(path), *out);
   return out;
 }
 
