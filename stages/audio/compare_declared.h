@@ -17,7 +17,7 @@ namespace melflow {
 std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> with_declared(
     std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> blocks, std::vector<DeclaredAudio> declared,
     bool is_cut);
-/// What such a warning, among others of the recording, says of the list.
+/// Finds such a warning in a recording's warnings; returns what it says of the list.
 DeclaredAudio declared_in(std::string_view warning);
 
 }  // namespace melflow
