@@ -13,8 +13,9 @@
 namespace melflow {
 namespace {
 
-// Returns the shortest chain of stages from one port to another, in the order of the data; empty if
-// there is none.
+// Returns the chain of stages from one port to another with the fewest that have to be written, in
+// the order of the data; empty if there is none. Of several, the one with more stages that are put
+// in, which are of the usual way.
 std::vector<std::string> stages_between(const Registry& registry, const PortType& from,
                                         const PortType& to) {
   struct Way {
@@ -22,19 +23,28 @@ std::vector<std::string> stages_between(const Registry& registry, const PortType
     std::vector<std::string> stages;
   };
   std::vector<Way> ways{{from, {}}};
-  for (std::size_t at = 0; at < ways.size(); ++at) {
-    if (ways[at].port == to) return ways[at].stages;
+  const auto go_on = [&](std::size_t at, bool by_put_in) {
     for (const StageInfo* s : registry.all()) {
       const auto is_known = [&](const Way& w) { return w.port == s->traits.out; };
       const bool is_between =
           s->traits.kind == StageKind::transform || s->traits.kind == StageKind::combine;
-      if (!is_between || s->runs_code || s->traits.pairs || !s->ports.empty() ||
-          !(s->traits.in == ways[at].port) || std::any_of(ways.begin(), ways.end(), is_known))
+      if (!is_between || s->is_put_in != by_put_in || s->runs_code || s->traits.pairs ||
+          !s->ports.empty() || !(s->traits.in == ways[at].port) ||
+          std::any_of(ways.begin(), ways.end(), is_known))
         continue;
       Way longer{s->traits.out, ways[at].stages};
       longer.stages.push_back(s->name);
       ways.push_back(std::move(longer));
     }
+  };
+  for (std::size_t begin = 0; begin < ways.size();) {
+    for (std::size_t at = begin; at < ways.size(); ++at) {
+      if (ways[at].port == to) return ways[at].stages;
+      go_on(at, true);
+    }
+    const std::size_t end = ways.size();
+    for (std::size_t at = end; at-- > begin;) go_on(at, false);
+    begin = end;
   }
   return {};
 }
