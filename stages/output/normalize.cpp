@@ -38,7 +38,7 @@ struct NormalizeOptions {
     s.field("by", by,
             "column of the list, or label or split: scales the rows of each speaker, or what else "
             "it names, by its statistics in file (statistics_by). Recordings "
-            "without a text are scaled by those of all; a text that file lacks fails")
+            "without a text: by those of all; a text that file lacks fails")
         .tuning();
   }
 };

@@ -443,7 +443,7 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
        "  cut: {stage: segment, from: decode, length: 2000}\n"
        "  s: {stage: samples, from: cut, sample_rate: 8000}\n",
        "[mel, s]", "size: 7",
-       "out.from: a sample of mel is a whole recording, one of s is a window; put both behind the "
+       "out.from: a sample of mel is a whole recording, one of s is a window; put both after the "
        "same segment"},
       {"length: 2000",
        "  cut: {stage: segment, from: decode, length: 2000, hop: 500}\n"
