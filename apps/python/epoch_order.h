@@ -38,6 +38,7 @@ class EpochOrder {
   };
   explicit EpochOrder(Settings settings);
 
+  [[nodiscard]] std::uint64_t samples() const { return settings_.samples; }
   /// The number of batches from `begin` on, for each rank.
   [[nodiscard]] std::uint64_t count() const { return count_; }
 

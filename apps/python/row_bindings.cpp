@@ -8,6 +8,7 @@
 
 #include "apps/python/arrays.h"
 #include "apps/python/file_rows.h"
+#include "apps/python/list_columns.h"
 #include "apps/python/process.h"
 #include "apps/python/row_batches.h"
 #include "apps/python/text_caster.h"
@@ -26,11 +27,10 @@ nb::object take_rows(RowBatches& batches, double seconds) {
     batch = batches.take(seconds, is_over);
   }
   if (!batch) return is_over ? nb::none() : nb::object(nb::bool_(false));
-  auto owner = std::make_unique<Buffer>(std::move(batch->data));
-  void* data = owner->data();
-  return nb::make_tuple(array(std::move(owner), data, batch->shape, dtype_of(batch->type)),
-                        array(std::move(batch->samples)), array(std::move(batch->lengths)),
-                        batch->end);
+  nb::dict rows;
+  for (std::size_t k = 0; k < batch->inputs.size(); ++k)
+    add_rows(std::move(batch->inputs[k]), batches.input(k).name, batches.input(k).length, rows);
+  return nb::make_tuple(rows, array(std::move(batch->samples)), batch->end);
 }
 
 template <class Get>
@@ -202,22 +202,30 @@ void bind_rows(nb::module_& m) {
           nb::arg("drop_last"), nb::arg("begin"), nb::arg("together"), nb::arg("rows_together"),
           nb::arg("window"))
       .def("count", &EpochOrder::count);
+  nb::class_<RowBatches::Input>(m, "BatchRows")
+      .def(
+          "__init__",
+          [](RowBatches::Input* self, std::shared_ptr<RowReader> reader, std::string name,
+             std::string length, const Numbers& starts, const Numbers& counts, bool as_float32,
+             std::vector<double> mean, std::vector<double> std, const Numbers& groups) {
+            new (self) RowBatches::Input{std::move(reader), std::move(name), std::move(length),
+                                         copy_of(starts),   copy_of(counts), as_float32,
+                                         std::move(mean),   std::move(std),  copy_of(groups)};
+          },
+          nb::arg("reader"), nb::arg("name"), nb::arg("length"), nb::arg("starts"),
+          nb::arg("counts"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"),
+          nb::arg("groups"));
   nb::class_<RowBatches>(m, "RowBatches")
       .def(
           "__init__",
-          [](RowBatches* self, std::shared_ptr<RowReader> reader, std::shared_ptr<EpochOrder> order,
-             const Numbers& starts, const Numbers& counts, bool is_ragged, std::size_t rank,
-             std::size_t prefetch, std::size_t threads, std::size_t ahead, bool as_float32,
-             std::vector<double> mean, std::vector<double> std, const Numbers& groups) {
-            new (self)
-                RowBatches(std::move(reader), std::move(order),
-                           {copy_of(starts), copy_of(counts), is_ragged, rank, prefetch, threads,
-                            ahead, as_float32, std::move(mean), std::move(std), copy_of(groups)});
+          [](RowBatches* self, std::shared_ptr<EpochOrder> order,
+             std::vector<RowBatches::Input> inputs, bool is_ragged, std::size_t rank,
+             std::size_t prefetch, std::size_t threads, std::size_t ahead) {
+            new (self) RowBatches(std::move(order),
+                                  {std::move(inputs), is_ragged, rank, prefetch, threads, ahead});
           },
-          nb::arg("reader"), nb::arg("order"), nb::arg("starts"), nb::arg("counts"),
-          nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
-          nb::arg("ahead"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"),
-          nb::arg("groups"))
+          nb::arg("order"), nb::arg("inputs"), nb::arg("is_ragged"), nb::arg("rank"),
+          nb::arg("prefetch"), nb::arg("threads"), nb::arg("ahead"))
       .def("take", &take_rows, nb::arg("seconds"))
       .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());
 }

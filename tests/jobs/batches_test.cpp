@@ -103,7 +103,7 @@ Taken run(const TempFolder& folder, const Options& o) {
       out.samples.push_back(fmt::format("{} {} ", listed, b.offsets[i]));
     }
     for (const SampleBatch::Rows& rows : b.inputs) {
-      std::size_t bytes = size_of(b.type), row = size_of(b.type);
+      std::size_t bytes = size_of(rows.type), row = size_of(rows.type);
       for (std::size_t i = 1; i < rows.shape.size(); ++i) bytes *= rows.shape[i];
       for (std::size_t i = 2; i < rows.shape.size(); ++i) row *= rows.shape[i];
       CHECK(rows.shape[0] == b.files.size());

@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,18 @@ namespace melflow {
 
 struct SampleBatch {
   struct Rows {
+    /// Has memory for `samples` rows of the shape `row`, or recordings of `longest` such rows.
+    Rows(BufferPool& pool, NumberType type, std::size_t samples,
+         const std::vector<std::size_t>& row, std::optional<std::size_t> longest);
+
     /// [samples, frames, columns], or for whole recordings [samples, rows, columns], padded with 0
     /// to the longest. Without the last axis for rows of audio samples.
     Buffer data;
+    NumberType type;
     std::vector<std::size_t> shape;
     std::vector<std::int64_t> lengths;  ///< of whole recordings [rows]; else empty
   };
-  std::vector<Rows> inputs;  ///< by input, in the stage's order
-  NumberType type = NumberType::float32;
+  std::vector<Rows> inputs;           ///< by input, in the stage's order
   std::vector<std::int64_t> files;    ///< positions of their recordings in the list
   std::vector<std::int64_t> offsets;  ///< by sample: the row of its recording with which it begins
   /// By sample: the result of its recording that it is of; null where the recording has none.

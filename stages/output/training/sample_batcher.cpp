@@ -153,25 +153,17 @@ bool SampleBatcher::place_recording(const SampleView& sample) {
 }
 
 void SampleBatcher::begin() {
-  batch_.type = settings_.type;
-  for (const std::size_t bytes : row_bytes_)
-    batch_.inputs.push_back(
-        {pool_->lease(std::max<std::size_t>(1, settings_.size * bytes)), {}, {}});
+  for (const std::vector<std::size_t>& row : settings_.row_shapes)
+    batch_.inputs.emplace_back(*pool_, settings_.type, settings_.size, row, std::nullopt);
 }
 
 bool SampleBatcher::give() {
-  for (std::size_t k = 0; k < row_bytes_.size(); ++k) {
-    const std::vector<std::size_t>& row = settings_.row_shapes[k];
-    std::vector<std::size_t>& shape = batch_.inputs[k].shape;
-    shape = {batch_.files.size()};
-    shape.insert(shape.end(), row.begin(), row.end());
-  }
+  for (SampleBatch::Rows& rows : batch_.inputs) rows.shape.front() = batch_.files.size();
   is_wanted_ = give_(std::exchange(batch_, {}));
   return is_wanted_;
 }
 
 bool SampleBatcher::give_recordings() {
-  batch_.type = settings_.type;
   for (std::size_t k = 0; k < row_bytes_.size(); ++k) batch_.inputs.push_back(padded(k));
   for (const Held& h : recordings_) {
     batch_.files.push_back(h.view.file);
@@ -186,11 +178,11 @@ bool SampleBatcher::give_recordings() {
 
 // Returns the rows that an input has of the batch's recordings, padded to the longest.
 SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
-  SampleBatch::Rows out;
   std::int64_t longest = 0;
   for (const Held& h : recordings_) longest = std::max(longest, h.view.inputs[input].count);
   const std::size_t bytes = bytes_of(input, longest);
-  out.data = pool_->lease(std::max<std::size_t>(1, recordings_.size() * bytes));
+  SampleBatch::Rows out(*pool_, settings_.type, recordings_.size(), settings_.row_shapes[input],
+                        static_cast<std::size_t>(longest));
   std::byte* to = out.data.data();
   for (const Held& h : recordings_) {
     const SampleView::Rows& rows = h.view.inputs[input];
@@ -200,9 +192,6 @@ SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
     to += bytes;
     out.lengths.push_back(rows.count);
   }
-  const std::vector<std::size_t>& row = settings_.row_shapes[input];
-  out.shape = {recordings_.size(), static_cast<std::size_t>(longest)};
-  out.shape.insert(out.shape.end(), row.begin(), row.end());
   return out;
 }
 
