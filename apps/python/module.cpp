@@ -69,17 +69,9 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   return out;
 }
 
-// Takes a batch. Returns None when the pass is over, False when no batch is ready yet.
 nb::object take(BatchRun& run, double seconds) {
-  SampleBatch batch;
-  BatchQueue::State state{};
-  {
-    const WithoutLock free;
-    state = run.take(batch, seconds);
-  }
-  if (state == BatchQueue::State::ended) return nb::none();
-  if (state == BatchQueue::State::nothing_yet) return nb::bool_(false);
-  return dict_of(run, std::move(batch));
+  return next_batch<SampleBatch>(run, seconds,
+                                 [&](SampleBatch batch) { return dict_of(run, std::move(batch)); });
 }
 
 // Returns the report as JSON, with separate counts for files of other splits and ranks.

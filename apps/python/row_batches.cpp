@@ -1,7 +1,6 @@
 #include "apps/python/row_batches.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -103,7 +102,9 @@ SampleBatch::Rows RowBatches::Rows::read(const std::vector<std::int64_t>& number
 }
 
 RowBatches::RowBatches(std::shared_ptr<const EpochOrder> order, Settings settings)
-    : order_(std::move(order)), settings_(std::move(settings)) {
+    : order_(std::move(order)),
+      settings_(std::move(settings)),
+      queue_(std::make_unique<BatchQueue<Batch>>(settings_.prefetch, order_->count())) {
   check_process();
   for (Input& input : settings_.inputs) inputs_.emplace_back(std::move(input), settings_.is_ragged);
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
@@ -171,86 +172,34 @@ RowBatches::Batch RowBatches::make(EpochOrder::Batch batch, const Scratches& scr
 void RowBatches::work() {
   Scratches scratches;
   for (const Rows& rows : inputs_) scratches.push_back(rows.reader->scratch());
-  for (;;) {
-    std::uint64_t batch = 0;
-    {
-      std::unique_lock lock(mutex_);
-      changed_->wait(lock, [this] {
-        // While a caller waits for the first batch, no other batch may take cores from it.
-        const bool may_begin = begun_ == 0 || taken_ > 0 || made_.contains(0);
-        return is_over_ || begun_ == order_->count() ||
-               (may_begin && begun_ < taken_ + settings_.prefetch);
-      });
-      if (is_over_ || begun_ == order_->count()) return;
-      batch = begun_++;
-    }
-    std::optional<Batch> made;
-    std::exception_ptr error;
-    try {
-      made = make(order_->batch(batch, settings_.rank), scratches, batch == 0);
+  while (const std::optional<std::uint64_t> number = queue_->begin()) try {
+      queue_->put(*number, make(order_->batch(*number, settings_.rank), scratches, *number == 0));
     } catch (...) {
-      error = std::current_exception();
+      queue_->fail(std::current_exception());
     }
-    const std::lock_guard lock(mutex_);
-    if (made)
-      made_.emplace(batch, std::move(*made));
-    else if (!error_)
-      error_ = error;
-    is_over_ = is_over_ || error_;
-    changed_->notify_all();
-    if (is_over_) return;
-  }
 }
 
 void RowBatches::look_ahead() {
-  for (;;) {
-    std::vector<std::int64_t> samples;
-    {
-      std::unique_lock lock(mutex_);
-      changed_->wait(lock, [this] {
-        looked_at_ = std::max(looked_at_, begun_);
-        return is_over_ || looked_at_ >= order_->count() ||
-               ((taken_ > 0 || made_.contains(0)) &&
-                looked_at_ < taken_ + settings_.prefetch + settings_.ahead);
-      });
-      if (is_over_ || looked_at_ >= order_->count()) return;
-      samples = order_->batch(looked_at_++, settings_.rank).samples;
-    }
-    for (const Rows& rows : inputs_) rows.reader->prefetch(rows.of(samples));
+  while (const std::optional<std::uint64_t> number = queue_->look(settings_.ahead)) {
+    const EpochOrder::Batch batch = order_->batch(*number, settings_.rank);
+    for (const Rows& rows : inputs_) rows.reader->prefetch(rows.of(batch.samples));
   }
 }
 
-std::optional<RowBatches::Batch> RowBatches::take(double seconds, bool& over) {
+Taken RowBatches::take(Batch& out, double seconds) {
   check_process();
-  std::unique_lock lock(mutex_);
-  changed_->wait_for(lock, std::chrono::duration<double>(seconds), [this] {
-    return is_over_ || taken_ == order_->count() || made_.contains(taken_);
-  });
-  over = taken_ == order_->count();
-  if (const auto it = made_.find(taken_); it != made_.end()) {
-    Batch out = std::move(it->second);
-    made_.erase(it);
-    ++taken_;
-    changed_->notify_all();
-    return out;
-  }
-  if (error_) std::rethrow_exception(error_);
-  over = over || is_over_;
-  return std::nullopt;
+  return queue_->take(out, seconds);
 }
 
 void RowBatches::stop() {
-  if (is_forked_off()) {
+  if (is_forked_off()) {  // the queue would wait for threads that are not there
     for (std::thread& t : threads_) t.detach();
     threads_.clear();
+    static_cast<void>(queue_.release());
     return;
   }
   const std::lock_guard one(stopping_);
-  {
-    const std::lock_guard lock(mutex_);
-    is_over_ = true;
-    changed_->notify_all();
-  }
+  queue_->close();
   for (std::thread& t : threads_) t.join();
   threads_.clear();
 }

@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "apps/python/process.h"
 #include "apps/python/row_reader.h"
 #include "stages/features/mel/utterance_steps.h"
+#include "stages/output/training/batch_queue.h"
 #include "stages/output/training/sample_batch.h"
 
 namespace melflow {
@@ -52,8 +51,8 @@ class RowBatches final : public EndsWithPython {
 
   [[nodiscard]] const Input& input(std::size_t k) const { return inputs_[k]; }
 
-  /// Waits for the next batch, at most `seconds`. Sets `over` when there is none. Throws RunError.
-  [[nodiscard]] std::optional<Batch> take(double seconds, bool& over);
+  /// Waits for the next batch, at most `seconds`. Throws RunError.
+  [[nodiscard]] Taken take(Batch& out, double seconds);
   void stop() override;
 
  private:
@@ -82,14 +81,9 @@ class RowBatches final : public EndsWithPython {
   const std::shared_ptr<const EpochOrder> order_;
   Settings settings_;  // without the inputs
   std::vector<Rows> inputs_;
+  std::unique_ptr<BatchQueue<Batch>> queue_;
 
   std::mutex stopping_;
-  std::mutex mutex_;  // guards the members below
-  Condition changed_{new std::condition_variable};
-  std::uint64_t begun_ = 0, taken_ = 0, looked_at_ = 0;
-  std::map<std::uint64_t, Batch> made_;
-  std::exception_ptr error_;
-  bool is_over_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -20,17 +20,14 @@ using namespace melflow;
 namespace {
 
 nb::object take_rows(RowBatches& batches, double seconds) {
-  bool is_over = false;
-  std::optional<RowBatches::Batch> batch;
-  {
-    const WithoutLock free;
-    batch = batches.take(seconds, is_over);
-  }
-  if (!batch) return is_over ? nb::none() : nb::object(nb::bool_(false));
-  nb::dict rows;
-  for (std::size_t k = 0; k < batch->inputs.size(); ++k)
-    add_rows(std::move(batch->inputs[k]), batches.input(k).name, batches.input(k).length, rows);
-  return nb::make_tuple(rows, array(std::move(batch->samples)), batch->end);
+  return next_batch<RowBatches::Batch>(
+      batches, seconds, [&](RowBatches::Batch batch) -> nb::object {
+        nb::dict rows;
+        for (std::size_t k = 0; k < batch.inputs.size(); ++k)
+          add_rows(std::move(batch.inputs[k]), batches.input(k).name, batches.input(k).length,
+                   rows);
+        return nb::make_tuple(rows, array(std::move(batch.samples)), batch.end);
+      });
 }
 
 template <class Get>

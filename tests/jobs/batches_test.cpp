@@ -12,6 +12,7 @@
 #include "pipeline/run/stage_runner.h"
 #include "pipeline/stage/reach.h"
 #include "stages/manifest.h"
+#include "stages/output/training/batch_queue.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/output/training/sample_batch.h"
 #include "tests/support/audio_files.h"
@@ -69,7 +70,7 @@ Taken run(const TempFolder& folder, const Options& o) {
                   "  out: {{stage: batches, from: {}, {}}}\n",
                   o.memory, files, o.segment, o.nodes, o.from, o.batches),
       "test.yaml", load);
-  auto queue = std::make_shared<BatchQueue>(2);
+  auto queue = std::make_shared<BatchQueue<SampleBatch>>(2);
   const auto task = set_task(plan.services, {.shuffle = o.order});
   task->delivery = std::make_shared<BatchDelivery>(
       BatchDelivery{queue, [queue](std::string text) { queue->warn(std::move(text)); }, nullptr,
@@ -82,9 +83,9 @@ Taken run(const TempFolder& folder, const Options& o) {
   std::jthread consumer([&] {
     SampleBatch batch;
     while (kept.size() < o.takes) {
-      const BatchQueue::State state = queue->take(batch, 0.05);
-      if (state == BatchQueue::State::ended) return;
-      if (state == BatchQueue::State::batch) kept.push_back(std::move(batch));
+      const Taken state = queue->take(batch, 0.05);
+      if (state == Taken::ended) return;
+      if (state == Taken::batch) kept.push_back(std::move(batch));
     }
     queue->close();
     runner.stop();
@@ -526,7 +527,7 @@ class Alone {
   }
   void take(std::int64_t file) {
     SampleBatch batch;
-    REQUIRE(queue_->take(batch, 100) == BatchQueue::State::batch);
+    REQUIRE(queue_->take(batch, 100) == Taken::batch);
     CHECK(batch.files == std::vector<std::int64_t>{file});
   }
   void end() { dynamic_cast<HoldsItems&>(runner_->stage()).drop_waiting(); }
@@ -539,7 +540,8 @@ class Alone {
   Plan plan_;
   std::size_t nodes_ = 0;
   BufferPool pool_{1 << 20};
-  const std::shared_ptr<BatchQueue> queue_ = std::make_shared<BatchQueue>(1);
+  const std::shared_ptr<BatchQueue<SampleBatch>> queue_ =
+      std::make_shared<BatchQueue<SampleBatch>>(1);
   std::optional<Reach> reach_;
   std::optional<StageRunner> runner_;
 };

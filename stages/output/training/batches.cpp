@@ -42,6 +42,7 @@
 #include "stages/manifest.h"
 #include "stages/output/rows/row_order.h"
 #include "stages/output/training/batch_inputs.h"
+#include "stages/output/training/batch_queue.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/output/training/recording_rows.h"
 #include "stages/output/training/sample_batcher.h"
