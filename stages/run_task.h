@@ -24,7 +24,6 @@ class BufferPool;
 struct CorpusSurvey;
 struct FrozenCorpus;
 class OutputPlanner;
-struct OutputPart;
 struct RowPlan;
 class WholeFiles;
 
@@ -52,6 +51,9 @@ struct Resume {
   std::function<void(const std::string&)> tell = {};  ///< reports what was found; may be empty
   /// Ends the program, saying that a decoder hangs; where empty, a hanging decoder is left alone.
   std::function<void(const std::string&)> leave = {};
+  /// The path at which a program that is gone began the same output; "" for none. Which recordings
+  /// it was decoding is read there.
+  std::string before = {};
 };
 
 /// A training program's parameters for a pass over the corpus (RunTask::delivery).
@@ -88,7 +90,6 @@ struct RunTask {
   std::function<std::unique_ptr<OutputPlanner>()> planner = {};
   /// Filled in by a dry run that plans the outputs; with fewer than all where it was stopped.
   std::shared_ptr<std::vector<RowPlan>> plans = {};
-  std::shared_ptr<OutputPart> part = {};  ///< the part of an output that the run makes, or null
   /// Throws RunError for a file of an output, with links followed, that may not be written; empty:
   /// all may be. Called before anything is changed.
   std::function<void(const std::string& file)> check_place = {};

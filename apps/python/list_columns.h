@@ -9,8 +9,8 @@
 #include "apps/python/arrays.h"
 #include "apps/python/process.h"
 #include "stages/manifest.h"
-#include "stages/output/training/batch_queue.h"
-#include "stages/output/training/sample_batch.h"
+#include "stages/training/batch_queue.h"
+#include "stages/training/sample_batch.h"
 
 namespace melflow {
 

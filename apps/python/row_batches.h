@@ -14,8 +14,8 @@
 #include "apps/python/process.h"
 #include "apps/python/row_reader.h"
 #include "stages/features/mel/utterance_steps.h"
-#include "stages/output/training/batch_queue.h"
-#include "stages/output/training/sample_batch.h"
+#include "stages/training/batch_queue.h"
+#include "stages/training/sample_batch.h"
 
 namespace melflow {
 

@@ -1,4 +1,8 @@
 // An output of an earlier run, whose rows an update takes over.
+//
+// Threads: copy() from any; the others from one at a time, before the first row. Every use of HDF5
+// is under hdf5_mutex(). Lifetime: the plan holds it until its rows are copied or stay. Errors:
+// RunError that names the output, where it cannot be read or its rows are not what was written.
 #pragma once
 
 #include <cstdint>

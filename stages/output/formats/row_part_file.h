@@ -1,6 +1,10 @@
 // A `.part` file that rows are written to, for any format: in place, at their final position from a
 // fixed byte on, by pwrite() from many threads. The class of the format adds everything else at the
 // end.
+//
+// Threads: write() and hash() from any, for different rows at once; every other call from one at a
+// time, before the first row or when all are written. It has no lock: rows never overlap, which
+// RowOrder sees to. Errors: RunError that names the file.
 #pragma once
 
 #include <algorithm>
