@@ -178,13 +178,16 @@ void bind_rows(nb::module_& m) {
   nb::class_<EpochOrder>(m, "EpochOrder")
       .def(
           "__init__",
-          [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, bool shuffles,
-             std::size_t bucket, std::uint64_t seed, std::uint64_t epoch, std::size_t size,
-             std::size_t max_rows, std::size_t ranks, bool drop_last, std::uint64_t begin,
-             const Numbers& together, const Numbers& rows_together, std::int64_t window) {
+          [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, const Numbers& places,
+             std::uint64_t listed, bool shuffles, std::size_t bucket, std::uint64_t seed,
+             std::uint64_t epoch, std::size_t size, std::size_t max_rows, std::size_t ranks,
+             bool drop_last, std::uint64_t begin, const Numbers& together,
+             const Numbers& rows_together, std::int64_t window) {
             const WithoutLock free;
             new (self) EpochOrder({samples,
                                    copy_of(lengths),
+                                   copy_of(places),
+                                   listed,
                                    shuffles,
                                    bucket,
                                    seed,
@@ -194,10 +197,10 @@ void bind_rows(nb::module_& m) {
                                    begin,
                                    {copy_of(together), copy_of(rows_together), window}});
           },
-          nb::arg("samples"), nb::arg("lengths"), nb::arg("shuffles"), nb::arg("bucket"),
-          nb::arg("seed"), nb::arg("epoch"), nb::arg("size"), nb::arg("max_rows"), nb::arg("ranks"),
-          nb::arg("drop_last"), nb::arg("begin"), nb::arg("together"), nb::arg("rows_together"),
-          nb::arg("window"))
+          nb::arg("samples"), nb::arg("lengths"), nb::arg("places"), nb::arg("listed"),
+          nb::arg("shuffles"), nb::arg("bucket"), nb::arg("seed"), nb::arg("epoch"),
+          nb::arg("size"), nb::arg("max_rows"), nb::arg("ranks"), nb::arg("drop_last"),
+          nb::arg("begin"), nb::arg("together"), nb::arg("rows_together"), nb::arg("window"))
       .def("count", &EpochOrder::count);
   nb::class_<RowBatches::Input>(m, "BatchRows")
       .def(

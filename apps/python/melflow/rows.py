@@ -264,7 +264,8 @@ class RowLoader(Epochs):
     "length". `recordings`: takes one of the two whatever the rows are.
     split: name of the split whose samples it takes; not given: all. where: takes those of the recordings that rows.select(where)
       names: {"speaker": ["ann", "bob"]}; of several files, of the first one.
-    shuffle: True or False: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
+    shuffle: True or False: by one permutation of all samples for each (seed, epoch); recordings come in the order that
+      melflow.Loader(shuffle_recordings=True) gives them for the same seed, with the same buckets.
     max_rows: the most rows of a batch, its padding included, where a sample is a recording; a longer
       recording is a batch of its own. 0: any number. Of several files the rows of the first count.
     bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come in
@@ -432,7 +433,8 @@ class RowLoader(Epochs):
         """Of the samples behind `begin`."""
         if self._made_order[0] != (epoch, begin):
             lengths = self._counts if self._bucket or self._max_rows else self._counts[:0]
-            order = EpochOrder(self.samples, lengths, self._shuffle, self._bucket, self._seed, epoch,
+            places = self._files.astype(np.int64) if self._is_ragged else self._counts[:0]
+            order = EpochOrder(self.samples, lengths, places, len(self._first.path), self._shuffle, self._bucket, self._seed, epoch,
                                self._batch_size, self._max_rows, self._world_size, self._drop_last,
                                begin, *(self._together or (self._counts[:0], self._counts[:0], 0)))
             self._made_order = (epoch, begin), order
