@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "pipeline/plan/plan.h"
 #include "pipeline/stage/registry.h"
@@ -11,6 +12,11 @@ namespace melflow {
 
 /// Whether a node of that name, without `stage` and `from`, holds options for an inserted node.
 bool is_put_in(const Registry& registry, const std::string& name);
+
+/// Returns the shortest chain of stages from one port to another, in the order of the data; empty if
+/// there is none. `of_put_in`: of those alone that with_missing_nodes() inserts.
+std::vector<const StageInfo*> stages_between(const Registry& registry, const PortType& from,
+                                             const PortType& to, bool of_put_in);
 
 /// Returns the graph with the nodes that are missing, of stages registered for this purpose
 /// (StageInfo::is_put_in). An inserted node has the name of its stage or, if that is taken,
