@@ -1,5 +1,5 @@
-// Computes rows of recordings, or of all utterances of each, on threads of its own, and keeps them in
-// memory, within a limit and the available memory; the least recently used are dropped first.
+// Computes rows of recordings, or of all utterances of each, on threads of its own, and keeps them
+// in memory, within a limit and the available memory; the least recently used are dropped first.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ class RecordingStore final : public EndsWithPython {
   ~RecordingStore();
   void stop() override;
 
-  /// Returns the rows of a recording, which are kept, already on their way, or computed from now on,
-  /// in the order of requests. Without threads this one computes them.
+  /// Returns the rows of a recording, which are kept, on their way, or computed from now on, in the
+  /// order of requests. Without threads this one computes them.
   [[nodiscard]] Coming get(std::size_t recording);
   /// Starts computing the rows of a recording, if there are threads.
   void prefetch(std::size_t recording);

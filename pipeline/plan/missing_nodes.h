@@ -1,5 +1,5 @@
-// Inserts nodes that a graph needs and that need no options, so that nobody has to write them:
-// segment and batch between decode and mel.
+// Finds the stages that are missing between two nodes, and inserts those that need no options:
+// disk_read, decode, segment and batch between file_list and mel.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace melflow {
 /// Whether a node of that name, without `stage` and `from`, holds options for an inserted node.
 bool is_put_in(const Registry& registry, const std::string& name);
 
-/// Returns the shortest chain of stages from one port to another, in the order of the data; empty if
-/// there is none. `of_put_in`: of those alone that with_missing_nodes() inserts.
+/// Returns the shortest chain of stages from one port to another, in the order of the data; empty
+/// if there is none. `of_put_in`: of those alone that with_missing_nodes() inserts.
 std::vector<const StageInfo*> stages_between(const Registry& registry, const PortType& from,
                                              const PortType& to, bool of_put_in);
 

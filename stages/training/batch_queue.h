@@ -51,8 +51,8 @@ class BatchQueue {
     if (number) put(*number, std::move(batch));
     return number.has_value();
   }
-  /// Returns the number of the next batch to look ahead at, of at most `ahead` that may not be begun
-  /// yet. Waits as begin(); one thread calls it.
+  /// Returns the number of the next batch to look ahead at, of at most `ahead` that may not be
+  /// begun yet. Waits as begin(); one thread calls it.
   std::optional<std::uint64_t> look(std::size_t ahead) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
