@@ -27,7 +27,9 @@ class OutputPlanner;
 struct RowPlan;
 class WholeFiles;
 
-/// How a sink treats the output of an earlier run.
+/// How a sink treats the output of an earlier run. Other than with `none`, an existing output is
+/// replaced without `overwrite`, also where RunTask::planner is given, and a pipeline that cannot
+/// be updated refuses (RefusesUpdate).
 enum class Update {
   none,    ///< makes a new output
   append,  ///< rows that are still valid stay in place, new ones are appended
@@ -86,7 +88,7 @@ struct RunTask {
   /// other file that was ok are kept, even if the recording has changed or is gone.
   std::optional<std::map<std::string, std::vector<std::size_t>>> damaged = {};
   /// Makes the planner of each sink, which decides which rows it takes from existing files; empty:
-  /// an update's own.
+  /// that of an update, or where `update` is none one that computes all rows.
   std::function<std::unique_ptr<OutputPlanner>()> planner = {};
   /// Filled in by a dry run that plans the outputs; with fewer than all where it was stopped.
   std::shared_ptr<std::vector<RowPlan>> plans = {};
