@@ -126,10 +126,10 @@ void BatchRun::run() {
   queue_->end();
 }
 
-Taken BatchRun::take(SampleBatch& out, double seconds) {
+TakeResult BatchRun::take(SampleBatch& out, double seconds) {
   check_process();
-  const Taken state = queue_->take(out, seconds);
-  if (state != Taken::ended) return state;
+  const TakeResult state = queue_->take(out, seconds);
+  if (state != TakeResult::ended) return state;
   join();
   if (!error_.empty()) throw RunError(error_);
   return state;

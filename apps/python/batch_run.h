@@ -58,7 +58,7 @@ class BatchRun final : public EndsWithPython {
 
   /// Waits for a batch, at most `seconds`. Throws RunError where the run failed, after its last
   /// batch.
-  Taken take(SampleBatch& out, double seconds);
+  TakeResult take(SampleBatch& out, double seconds);
   /// Cancels the pass and waits until it has ended.
   void stop() override;
 

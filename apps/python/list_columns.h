@@ -23,13 +23,13 @@ void add_rows(SampleBatch::Rows rows, const std::string& name, const std::string
 template <class Batch, class Source, class Show>
 nb::object next_batch(Source& source, double seconds, const Show& show) {
   Batch batch;
-  Taken taken{};
+  TakeResult taken{};
   {
     const WithoutLock free;
     taken = source.take(batch, seconds);
   }
-  if (taken == Taken::ended) return nb::none();
-  return taken == Taken::batch ? show(std::move(batch)) : nb::object(nb::bool_(false));
+  if (taken == TakeResult::ended) return nb::none();
+  return taken == TakeResult::batch ? show(std::move(batch)) : nb::object(nb::bool_(false));
 }
 
 /// Adds "path" and, where the list has them, "label" or "labels", "split", "target" and texts under

@@ -186,7 +186,7 @@ void RowBatches::look_ahead() {
   }
 }
 
-Taken RowBatches::take(Batch& out, double seconds) {
+TakeResult RowBatches::take(Batch& out, double seconds) {
   check_process();
   return queue_->take(out, seconds);
 }

@@ -52,7 +52,7 @@ class RowBatches final : public EndsWithPython {
   [[nodiscard]] const Input& input(std::size_t k) const { return inputs_[k]; }
 
   /// Waits for the next batch, at most `seconds`. Throws RunError.
-  [[nodiscard]] Taken take(Batch& out, double seconds);
+  [[nodiscard]] TakeResult take(Batch& out, double seconds);
   void stop() override;
 
  private:

@@ -18,7 +18,7 @@
 
 namespace melflow {
 
-enum class Taken { batch, ended, nothing_yet };
+enum class TakeResult { batch, ended, nothing_yet };
 
 /// Thread-safe.
 template <class Batch>
@@ -76,7 +76,7 @@ class BatchQueue {
     changed_.notify_all();
   }
   /// Waits for the next batch, for at most `seconds` [s].
-  Taken take(Batch& out, double seconds) {
+  TakeResult take(Batch& out, double seconds) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                       [this] { return is_over(taken_) || made_.contains(taken_); });
@@ -84,10 +84,10 @@ class BatchQueue {
       out = std::move(next.mapped());
       ++taken_;
       changed_.notify_all();
-      return Taken::batch;
+      return TakeResult::batch;
     }
     if (error_) std::rethrow_exception(error_);
-    return is_over(taken_) ? Taken::ended : Taken::nothing_yet;
+    return is_over(taken_) ? TakeResult::ended : TakeResult::nothing_yet;
   }
   /// Notes that nobody takes batches any more; drops those that wait.
   void close() {

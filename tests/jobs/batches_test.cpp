@@ -83,9 +83,9 @@ Taken run(const TempFolder& folder, const Options& o) {
   std::jthread consumer([&] {
     SampleBatch batch;
     while (kept.size() < o.takes) {
-      const Taken state = queue->take(batch, 0.05);
-      if (state == Taken::ended) return;
-      if (state == Taken::batch) kept.push_back(std::move(batch));
+      const TakeResult state = queue->take(batch, 0.05);
+      if (state == TakeResult::ended) return;
+      if (state == TakeResult::batch) kept.push_back(std::move(batch));
     }
     queue->close();
     runner.stop();
@@ -527,7 +527,7 @@ class Alone {
   }
   void take(std::int64_t file) {
     SampleBatch batch;
-    REQUIRE(queue_->take(batch, 100) == Taken::batch);
+    REQUIRE(queue_->take(batch, 100) == TakeResult::batch);
     CHECK(batch.files == std::vector<std::int64_t>{file});
   }
   void end() { dynamic_cast<HoldsItems&>(runner_->stage()).drop_waiting(); }

@@ -16,7 +16,7 @@ constexpr double kLong = 100;  // [s]
 
 int taken(BatchQueue<int>& queue) {
   int batch = -1;
-  CHECK(queue.take(batch, kLong) == Taken::batch);
+  CHECK(queue.take(batch, kLong) == TakeResult::batch);
   return batch;
 }
 
@@ -31,7 +31,7 @@ TEST_CASE("batch queue: batches are taken in order, whichever is made first") {
   queue.put(2, 12);
   CHECK(taken(queue) == 10);
   int batch = -1;
-  CHECK(queue.take(batch, 0) == Taken::nothing_yet);
+  CHECK(queue.take(batch, 0) == TakeResult::nothing_yet);
   queue.put(1, 11);
   CHECK(taken(queue) == 11);
   CHECK(taken(queue) == 12);
@@ -39,7 +39,7 @@ TEST_CASE("batch queue: batches are taken in order, whichever is made first") {
   CHECK_FALSE(queue.begin());  // there are four
   queue.put(3, 13);
   CHECK(taken(queue) == 13);
-  CHECK(queue.take(batch, kLong) == Taken::ended);
+  CHECK(queue.take(batch, kLong) == TakeResult::ended);
 }
 
 TEST_CASE("batch queue: no more than its capacity are begun, and none before the first is there") {
@@ -81,6 +81,6 @@ TEST_CASE(
   BatchQueue<int> closed(2);
   CHECK(closed.put(1));
   closed.close();
-  CHECK(closed.take(batch, kLong) == Taken::ended);
+  CHECK(closed.take(batch, kLong) == TakeResult::ended);
   CHECK_FALSE(closed.look(1));
 }
