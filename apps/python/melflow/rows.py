@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # For each name, a text, or several of which one has to match.
 Where = Mapping[str, "str | Iterable[str]"]
-Starts = Tuple[np.ndarray, np.ndarray]
 
 
 def _wanted(name: str, texts: "str | Iterable[str]") -> List[str]:
@@ -315,7 +314,7 @@ class RowLoader(Epochs):
         self._files = self._select(split, where)
         self._counts = np.ascontiguousarray(self._first.count[self._files] if is_ragged else rows._windows(self._files), np.int64)
         self._together = self._samples_together() if shuffle else None
-        self._ranges: Dict[str, Starts] = {}
+        self._ranges: Dict[str, Tuple[np.ndarray, np.ndarray]] = {}  # starts and counts
         self._inputs: List[BatchRows] = []
         for name, of in rows._sets.items():
             try:
