@@ -38,7 +38,7 @@ class RecordingStore final : public EndsWithPython {
   [[nodiscard]] bool has(std::size_t recording) const;
   [[nodiscard]] std::uint64_t limit() const { return limit_; }
   [[nodiscard]] std::uint64_t bytes() const;
-  /// What it can have by its limit and the memory that is available now [bytes].
+  /// The rows that fit within the limit and the memory available now [bytes].
   [[nodiscard]] std::uint64_t storable() const;
   [[nodiscard]] std::uint64_t made() const;  ///< how often all rows of a recording were computed
 

@@ -29,7 +29,7 @@ class RowBatches final : public EndsWithPython {
     /// these rows is a sample.
     std::vector<std::int64_t> starts, counts;
     bool as_float32 = false;
-    /// [groups, columns]; rows are scaled by those of the group of their range, as float32.
+    /// [groups, columns]; rows are scaled, as float32, by the values of their range's group.
     std::vector<double> mean, std;
     std::vector<std::int64_t> groups;  ///< of each range; empty: there is one group
   };

@@ -14,7 +14,7 @@ namespace {
 
 using Stages = std::vector<const StageInfo*>;
 
-// "a batch"; "disk_read and decode" without what is put in by itself.
+// "a batch" or "disk_read and decode", without the stages that are inserted automatically.
 std::string list_text(const Stages& stages) {
   const bool is_any_written =
       std::any_of(stages.begin(), stages.end(), [](const auto* s) { return !s->is_put_in; });

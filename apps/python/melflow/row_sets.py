@@ -14,7 +14,7 @@ _TAKEN = ("path", "label", "labels", "split", "target", "file", "offset", "lengt
 
 
 def _check_alike(first: FileRows, other: FileRows) -> None:
-    """Both are of the same recordings, as these were at one time."""
+    """Checks that both files have the same recordings in the same state."""
     a, b = first.file, other.file
     alike = "make them by one pipeline with both outputs, or bring them together with `melflow update` of it"
     if first.path != other.path:
@@ -36,8 +36,8 @@ def _check_alike(first: FileRows, other: FileRows) -> None:
 class RowSets(arguments.Reopened):
     """A map-style dataset: len(sets) samples, sets[i] is a dict of the rows of a sample, by the names of the sets.
 
-    A sample is what it is in batches of one file: a row, where rows are windows in all files, else a recording. Those are
-    taken of which every file has rows. sets.recording(i): the rows of the recording with that number, of each set.
+    A sample is a row if rows are windows in all files, else a recording, as in batches of one file. Only those are
+    taken for which every file has rows. sets.recording(i): the rows of the recording with that number, of each set.
 
     rows: the FileRows of each set, by name. path, label, target, split, columns, label_names and split_names are those of
     all. Raises ValueError where the files are not of the same recordings, as these were when they were read.
@@ -68,7 +68,7 @@ class RowSets(arguments.Reopened):
         self._by_windows = None if self.is_ragged is not False else np.cumsum(self._windows(self._taken))
 
     def _windows(self, files: np.ndarray) -> np.ndarray:
-        """How many each of these recordings has, in all of the sets."""
+        """The number of windows of each of these recordings; raises ValueError if the sets differ in it."""
         for name, rows in self.rows.items():
             differs = rows.count[files] != self._first.count[files]
             if differs.any():

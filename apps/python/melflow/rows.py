@@ -1,4 +1,4 @@
-"""Rows by number, by recording, and in batches; those that melflow has written, to HDF5 or .npy."""
+"""Rows by number, by recording and in batches, of files that melflow has written to HDF5 or .npy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _wanted(name: str, texts: "str | Iterable[str]") -> List[str]:
 
 
 def _known(what: str, wanted: str, there: List[str]) -> str:
-    """Raises ValueError unless it is there."""
+    """Returns `wanted` if it is one of `there`, else raises ValueError."""
     if wanted in there:
         return wanted
     near = difflib.get_close_matches(wanted, there, 1)
@@ -83,7 +83,7 @@ class Rows(arguments.Reopened):
     _firsts: np.ndarray  # of each recording or utterance, the first one computed together with it
 
     def _order(self) -> None:
-        """To be called when offset and count are known."""
+        """Sorts recordings by their rows; called when offset and count are known."""
         present = np.flatnonzero(self.count > 0)
         self._by_offset = present[np.argsort(self.offset[present], kind="stable")]
 
@@ -104,7 +104,7 @@ class Rows(arguments.Reopened):
         return self._reader.read(int(self.offset[i]), int(self.count[i]))
 
     def recording_of(self, rows: Any) -> np.ndarray:
-        """The numbers of the recordings that rows are of, which are given by their numbers."""
+        """The numbers of the recordings to which rows, given by number, belong."""
         rows = np.asarray(rows)
         if rows.dtype.kind not in "iu":
             raise TypeError(f"rows are whole numbers, not {arguments.shown(rows)}")
@@ -114,9 +114,9 @@ class Rows(arguments.Reopened):
         return self._by_offset[np.searchsorted(starts, rows, side="right") - 1]
 
     def select(self, where: Where) -> np.ndarray:
-        """The numbers of the recordings with rows of which all of `where` holds: {"speaker": ["ann", "bob"], "split": "train"}.
+        """The numbers of the recordings with rows that meet all conditions of `where`: {"speaker": ["ann", "bob"], "split": "train"}.
 
-        Names are label, split, path, and those of columns; of several texts one has to be it. Raises ValueError for a name or
+        Names are label, split, path, and those of columns; of several texts one has to match. Raises ValueError for a name or
         text that is not there, and where no recording is left.
         """
         taken = self.count > 0
@@ -178,7 +178,7 @@ class Rows(arguments.Reopened):
 
 
 def _of_other_runs(name: str, run: Optional[str], splits: List[str]) -> List[str]:
-    """The files of other splits beside this one that another run has made."""
+    """The files of other splits beside this one that come from another run."""
     stem, ending = os.path.splitext(name)
     mine = [split for split in splits if stem.endswith("." + split)] if run is not None else []
     out = []
@@ -200,8 +200,8 @@ class FileRows(Rows):
 
     file: its path.
 
-    Opening it is what the program does, with the same checks. Raises RunError where the program would not use the file; and
-    when rows are read, also where the file has changed since.
+    Opens it with the checks of the program. Raises RunError if the program would not use the file; and,
+    when rows are read, if the file has changed since.
     """
 
     def __init__(self, path: "os.PathLike[str] | str") -> None:
@@ -231,8 +231,8 @@ class FileRows(Rows):
         self._order()
 
     def results(self, recording: int) -> "List[Tuple[Dict[str, Any], np.ndarray]]":
-        """The results of a recording (channels, utterances, variants): what the file says of each, as in /files/results, and its
-        rows. One, of which it says nothing, where the pipeline makes one."""
+        """The results of a recording (channels, utterances, variants): the description of each, as in /files/results, and its
+        rows. One without a description, if the pipeline makes one."""
         rows = self.recording(recording)
         said = json.loads(self._results[recording] or "[]") or [{"rows": len(rows)}]
         ends = np.cumsum([one["rows"] for one in said])
@@ -248,7 +248,7 @@ class FileRows(Rows):
         return f"<table><caption>{html.escape(self.file)}</caption>{lines}</table>"
 
     def _differs_from(self, other: "FileRows") -> np.ndarray:
-        """Which recordings were others when their rows were made, as far as the files say it."""
+        """Which recordings had changed between the runs that made the two files, as far as these tell."""
         by_content = (self._content != 0) & (other._content != 0)  # 0: not known
         by_stamp = (self._size >= 0) & (other._size >= 0)
         stamps_differ = (self._size != other._size) | (self._modified != other._modified)
@@ -259,26 +259,26 @@ class RowLoader(Epochs):
     """Goes over rows once for each `for`, and gives dicts of arrays, as melflow.Loader does. Of several files (RowSets) those of each
     by its name, of recordings with NAME_length, and once what is known of the samples.
 
-    A sample is a row of frames, or where rows are single frames, a recording: then rows are padded with zeros, with
-    "length". `recordings`: takes one of the two whatever the rows are.
+    A sample is a row of frames or, if rows are single frames, a recording: then rows are padded with zeros, with
+    "length". `recordings`: chooses one of the two, whatever the rows are.
     split: name of the split whose samples it takes; not given: all. where: takes those of the recordings that rows.select(where)
       names: {"speaker": ["ann", "bob"]}; of several files, of the first one.
     shuffle: True or False: by one permutation of all samples for each (seed, epoch); recordings come in the order that
       melflow.Loader(shuffle_recordings=True) gives them for the same seed, with the same buckets.
     max_rows: the most rows of a batch, its padding included, where a sample is a recording; a longer
       recording is a batch of its own. 0: any number. Of several files the rows of the first count.
-    bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come in
+    bucket: among so many recordings, in the order that `shuffle` gives, those of similar length come in
       one batch, so that it needs little padding. Batches leave in random order, others each epoch.
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
       The last batch is filled up by samples from the beginning of the epoch to as many for each rank;
-      with drop_last it is dropped unless all ranks have batch_size of it.
+      with drop_last it is dropped unless every rank has batch_size samples.
     normalize: True scales columns by the file's statistics; "speaker" those of each recording by its speaker's, where the file
-      was written with statistics_by: speaker. A recording without one goes by the statistics of all. Of several files True is for
-      each; for some, their names, or for each such name True or a text, {"mel": "speaker"}. dtype: "float32", or None for what is stored.
+      was written with statistics_by: speaker. A recording without one uses the statistics of all. Of several files True is for
+      each; for some, their names, or for each such name True or a text, {"mel": "speaker"}. dtype: "float32", or None for the stored type.
     prefetch, workers: batches that are prefetched, and threads that do so.
 
-    len() is exact: that of the epoch under way, or else of the next; with max_rows epochs differ.
-    state_dict() says how many samples all ranks together have had, so that training goes on at once,
+    len() is exact, for the epoch under way, else for the next one; with max_rows epochs differ.
+    state_dict() has the number of samples that all ranks together have had, so training continues at once,
     also with another number of workers or ranks, or another batch size. With bucket the batches of
     all ranks together have to be as they were.
     """
@@ -294,16 +294,16 @@ class RowLoader(Epochs):
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
         workers = rows._batch_workers if workers is None else arguments.workers(workers)
-        batch_size = arguments.whole("batch_size", batch_size, 1, 2**31 - 1)
-        prefetch, bucket = arguments.whole("prefetch", prefetch, 1), arguments.whole("bucket", bucket)
-        seed, max_rows = arguments.whole("seed", seed), arguments.whole("max_rows", max_rows)
+        batch_size = arguments.integer("batch_size", batch_size, 1, 2**31 - 1)
+        prefetch, bucket = arguments.integer("prefetch", prefetch, 1), arguments.integer("bucket", bucket)
+        seed, max_rows = arguments.integer("seed", seed), arguments.integer("max_rows", max_rows)
         if not isinstance(shuffle, (bool, np.bool_)):
             raise TypeError("shuffle is True or False for rows by number, since all samples are "
                             f"shuffled at once; not {arguments.shown(shuffle)}")
         drop_last = arguments.flag("drop_last", drop_last)
         if split is not None:
             arguments.text("split", split)
-        scaled, dtype = rows._scaled(normalize), None if dtype is None else arguments.dtype(dtype)
+        scaled = rows._scaled(normalize)
         is_ragged = rows.is_ragged if recordings is None else arguments.flag("recordings", recordings)
         if is_ragged is None:
             raise ValueError("some files have windows and others frames or samples of whole recordings: take recordings=True")
@@ -334,7 +334,7 @@ class RowLoader(Epochs):
                              f"{world_size} ranks, so an epoch would have no batch; take a smaller batch_size, or omit drop_last")
 
     def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
-        """The numbers of the recordings whose samples it takes, in the order of their rows."""
+        """The numbers of the recordings that are used, in the order of their rows."""
         rows = self._first
         taken = self.rows._have_rows
         if split is not None:
@@ -354,7 +354,7 @@ class RowLoader(Epochs):
         """Adds the rows that samples have in one of the sets."""
         by = normalize if isinstance(normalize, str) else None
         normalize = by is not None or arguments.flag("normalize", normalize)
-        if dtype not in (None, "float32", rows.dtype):
+        if dtype is not None and arguments.dtype(dtype) not in ("float32", rows.dtype):
             raise ValueError(f"dtype is None for {rows.dtype}, as the rows are, or float32, not {dtype!r}")
         if normalize and rows.mean is None:
             raise ValueError("there are no statistics to normalize by: a file has them by `statistics: train`")
@@ -378,7 +378,7 @@ class RowLoader(Epochs):
             mean, std = np.vstack([rows.group_mean, mean]), np.vstack([rows.group_std, std])
         self._ranges[name] = starts, counts
         self._inputs.append(BatchRows(rows._reader, name, "length" if rows is self.rows else name + "_length", starts, counts,
-                                      dtype == "float32", mean.ravel().tolist(), np.where(std == 0, 1, std).ravel().tolist(), groups))
+                                      dtype is not None and arguments.dtype(dtype) == "float32", mean.ravel().tolist(), np.where(std == 0, 1, std).ravel().tolist(), groups))
 
     def _samples_together(self) -> Optional[Tuple[np.ndarray, np.ndarray, int]]:
         """Where not all rows are kept that have to be computed, samples and rows of each recording, and the window of rows
@@ -396,14 +396,14 @@ class RowLoader(Epochs):
         return samples, rows, max(0, int(kept // 2 - 2 * rows.max()))
 
     def _ahead(self) -> int:
-        """Batches whose recordings are computed before it is their turn."""
+        """The number of batches whose recordings are computed ahead."""
         if self._together is None:
             return 0
         samples, rows, window = self._together
         recordings = min(self._workers, (self._first._kept_rows - 2 * window) // int(rows.max()) - 1)
         return max(0, recordings) * -(-int(samples.max()) // (self._batch_size * self._world_size))
 
-    def _deciding(self) -> Dict[str, Any]:
+    def _order_settings(self) -> Dict[str, Any]:
         paths = "\0".join(self.rows.path[i] for i in self._files).encode("utf-8", "surrogateescape")
         all_of = [(name, rows.attributes.get("feature_fingerprint"),
                    arguments.digest(b"".join((*(c.tobytes() for c in self._ranges[name]), paths))))
@@ -421,15 +421,15 @@ class RowLoader(Epochs):
 
     @property
     def samples(self) -> int:
-        """How many there are in an epoch, for all ranks together."""
+        """The number of samples in an epoch, for all ranks together."""
         return len(self._starts) if self._is_ragged else int(self._counts.sum())
 
     def __len__(self) -> int:
-        """Batches of an epoch, for each rank."""
+        """The number of batches in an epoch, for each rank."""
         return self._order(self._next_epoch()).count()
 
     def _order(self, epoch: int, begin: int = 0) -> EpochOrder:
-        """Of the samples behind `begin`."""
+        """The order of the samples from `begin` on."""
         if self._made_order[0] != (epoch, begin):
             lengths = self._counts if self._bucket or self._max_rows else self._counts[:0]
             places = self._files.astype(np.int64) if self._is_ragged else self._counts[:0]
@@ -459,7 +459,7 @@ class RowLoader(Epochs):
                           stacklevel=5)
 
     def _warn_if_short(self) -> None:
-        """Of memory that has less room than `store` allows, while the order goes by `store`."""
+        """Warns if memory has less room than `store` allows, on which the order is based."""
         reader = self._first._reader
         wanted = min(int(self._counts.sum()), self._first._kept_rows or 0) * reader.row_bytes
         able = reader.storable_bytes
