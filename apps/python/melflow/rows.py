@@ -377,8 +377,9 @@ class RowLoader(Epochs):
         if by is not None:  # the last one: of all
             mean, std = np.vstack([rows.group_mean, mean]), np.vstack([rows.group_std, std])
         self._ranges[name] = starts, counts
+        as_float32 = dtype is not None and arguments.dtype(dtype) == "float32"
         self._inputs.append(BatchRows(rows._reader, name, "length" if rows is self.rows else name + "_length", starts, counts,
-                                      dtype is not None and arguments.dtype(dtype) == "float32", mean.ravel().tolist(), np.where(std == 0, 1, std).ravel().tolist(), groups))
+                                      as_float32, mean.ravel().tolist(), np.where(std == 0, 1, std).ravel().tolist(), groups))
 
     def _samples_together(self) -> Optional[Tuple[np.ndarray, np.ndarray, int]]:
         """Where not all rows are kept that have to be computed, samples and rows of each recording, and the window of rows
