@@ -24,10 +24,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/lists/partial" "$folder"
 echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $release $component" >"$work/sources.list"
+# Without the status of this system, whose newer versions apt would prefer.
 apt() {
   apt-get -q -o APT::Sandbox::User=root -o "Dir::State::Lists=$work/lists" \
     -o "Dir::Etc::SourceList=$work/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
+    -o Dir::State::status=/dev/null -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
 }
 apt update || die "apt-get update failed: is the network there?"
 (cd "$work" && apt download "$@")

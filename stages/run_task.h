@@ -22,11 +22,12 @@ class BufferPool;
 struct CorpusSurvey;
 struct FrozenCorpus;
 class OutputPlanner;
-struct OutputPart;
 struct RowPlan;
 class WholeFiles;
 
-/// How a sink treats the output of an earlier run.
+/// How a sink treats the output of an earlier run. Other than with `none`, an existing output is
+/// replaced without `overwrite`, also where RunTask::planner is given, and a pipeline that cannot
+/// be updated refuses (RefusesUpdate).
 enum class Update {
   none,    ///< makes a new output
   append,  ///< rows that are still valid stay in place, new ones are appended
@@ -50,6 +51,9 @@ struct Resume {
   std::function<void(const std::string&)> tell = {};  ///< reports what was found; may be empty
   /// Ends the program, saying that a decoder hangs; where empty, a hanging decoder is left alone.
   std::function<void(const std::string&)> leave = {};
+  /// The path at which a program that is gone began the same output; "" for none. Which recordings
+  /// it was decoding is read there.
+  std::string before = {};
 };
 
 /// A training program's parameters for a pass over the corpus (RunTask::delivery).
@@ -82,11 +86,10 @@ struct RunTask {
   /// other file that was ok are kept, even if the recording has changed or is gone.
   std::optional<std::map<std::string, std::vector<std::size_t>>> damaged = {};
   /// Makes the planner of each sink, which decides which rows it takes from existing files; empty:
-  /// an update's own.
+  /// that of an update, or where `update` is none one that computes all rows.
   std::function<std::unique_ptr<OutputPlanner>()> planner = {};
   /// Filled in by a dry run that plans the outputs; with fewer than all where it was stopped.
   std::shared_ptr<std::vector<RowPlan>> plans = {};
-  std::shared_ptr<OutputPart> part = {};  ///< the part of an output that the run makes, or null
   /// Throws RunError for a file of an output, with links followed, that may not be written; empty:
   /// all may be. Called before anything is changed.
   std::function<void(const std::string& file)> check_place = {};

@@ -26,20 +26,20 @@ std::string check_of(const Json& json) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-std::string text_of(Json json) {
-  const std::string check = check_of(json);
-  json[kCheck] = check;
-  return json.dump(1) + "\n";
-}
-
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
   throw RunError(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(error)));
 }
 
-void write_whole_file(const std::string& path, Json json) {
+void write_with_check(const std::string& path, Json json) {
+  json[kCheck] = check_of(json);
+  write_file(path, json.dump(1) + "\n");
+}
+
+}  // namespace
+
+void write_file(const std::string& path, const std::string& text) {
   const UniqueFd fd = create_empty(path);
   if (!fd) fail(path, "made", errno);
-  const std::string text = text_of(std::move(json));
   int error = write_whole(fd.get(), text.data(), text.size(), 0);
   if (error == 0) error = close_error(fd.get());
   if (error == 0) return;
@@ -47,11 +47,9 @@ void write_whole_file(const std::string& path, Json json) {
   fail(path, "written", error);
 }
 
-}  // namespace
-
 void write_checked(const std::string& path, Json json, const std::string& writer) {
   const std::string beside = path + "." + writer;
-  write_whole_file(beside, std::move(json));
+  write_with_check(beside, std::move(json));
   if (const int error = rename_file(beside, path, 0); error != 0) {
     ::unlink(beside.c_str());
     fail(path, "written", error);
@@ -61,7 +59,7 @@ void write_checked(const std::string& path, Json json, const std::string& writer
 // link() succeeds for only one program, on network file systems too; file systems without it get a
 // rename instead.
 bool write_new(const std::string& path, Json json, const std::string& beside) {
-  write_whole_file(beside, std::move(json));
+  write_with_check(beside, std::move(json));
   int error = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
   if (error != 0 && error != EEXIST) error = rename_file(beside, path, RENAME_NOREPLACE);
   ::unlink(beside.c_str());

@@ -10,6 +10,8 @@
 
 namespace melflow {
 
+/// Writes a file of a job, also one that is no JSON, or replaces what is in it. Throws RunError.
+void write_file(const std::string& path, const std::string& text);
 /// Writes or replaces the file. `writer`: a name that no other program uses for this file at the
 /// same time. Throws RunError.
 void write_checked(const std::string& path, nlohmann::ordered_json json, const std::string& writer);

@@ -15,8 +15,8 @@
 #include "config/load.h"
 #include "pipeline/run/runner.h"
 #include "stages/manifest.h"
-#include "stages/output/training/batch_source.h"
-#include "stages/output/training/sample_batch.h"
+#include "stages/training/batch_source.h"
+#include "stages/training/sample_batch.h"
 
 namespace melflow {
 

@@ -1,6 +1,6 @@
 // The samples of each batch of an epoch, for batches of rows addressed by number (Python:
 // open().batches). A Loader has its own order: recordings by `BatchRun`, samples by
-// stages/output/training/sample_batcher.
+// stages/training/sample_batcher.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "stages/output/training/batch_cut.h"
 #include "stages/permutation.h"
+#include "stages/training/batch_cut.h"
 
 namespace melflow {
 

@@ -9,8 +9,8 @@
 #include "pipeline/base/problem.h"
 #include "stages/containers/container.h"
 #include "stages/output/formats/feature_fingerprint.h"
-#include "stages/output/training/recording_rows.h"
 #include "stages/row_type.h"
+#include "stages/training/recording_rows.h"
 
 namespace melflow {
 namespace {

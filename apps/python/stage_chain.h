@@ -14,7 +14,7 @@
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/manifest.h"
-#include "stages/output/training/batch_source.h"
+#include "stages/training/batch_source.h"
 
 namespace melflow {
 

@@ -7,8 +7,8 @@
 #        melflow-VERSION-cpXY-cpXY-manylinux_2_NN_ARCHITECTURE.whl   for that Python
 #        melflow-VERSION-cp312-abi3-...                              for CPython 3.12 and all after it
 #      They differ in the module alone: the second one's is compiled with Debian 13's headers of Python.
-#      Notices of the libraries are in melflow-VERSION.dist-info/licenses: with FFTW, a wheel that is passed on is
-#      under the GPL.
+#      melflow-VERSION.dist-info/licenses has the notices of the libraries, where their source is, and how to put
+#      another build of one in its place. None is under the GPL.
 # auditwheel finds the libraries and checks the wheels' requirements on the system. tests/wheel_roots.sh
 # tests them.
 set -euo pipefail
@@ -51,22 +51,12 @@ mkdir "$work/abi3"
 quietly wheel pack -d "$work/abi3" "$work"/open/*
 quietly wheel tags --python-tag cp312 --abi-tag abi3 --remove "$work"/abi3/*.whl
 
-# Writes the licence expression of everything inside, and the notices; these refer to texts that
-# Debian keeps elsewhere.
-licences='MIT AND GPL-2.0-or-later AND LGPL-2.1-or-later AND Apache-2.0 AND BSD-3-Clause AND BSD-2-Clause'
-licences+=' AND Zlib AND libpng-2.0 AND GPL-3.0-or-later WITH GCC-exception-3.1'
+# Writes the notices of all libraries inside, and the expression of their licences into the metadata.
 notices() { # WHEEL'S FOLDER
-  local info library name package
+  local info licences
   info=$(echo "$1"/*.dist-info)
-  for library in "$1"/melflow.libs/*.so*; do
-    name=$(basename "$library" | sed -E 's/-[0-9a-f]{8}(\.so)/\1/')
-    dpkg -S "*/$name" | head -1 | cut -d: -f1
-  done >"$work/packages"
-  for package in $(<"$work/packages") libhdf5-dev nlohmann-json3-dev libcli11-dev; do # and compiled-in libraries
-    cp "/usr/share/doc/$package/copyright" "$info/licenses/$package.txt"
-  done
+  licences=$(python3 "$repository/apps/licences.py" "$1" --notices "$info/licenses" --compiled-in libhdf5-dev nlohmann-json3-dev libcli11-dev nanobind)
   cp "$(pip show -f nanobind | sed -n 's/^Location: //p')"/nanobind-*.dist-info/licenses/LICENSE "$info/licenses/nanobind.txt"
-  cp /usr/share/common-licenses/{GPL-2,GPL-3,LGPL-2.1,LGPL-3,Apache-2.0} "$info/licenses"
   {
     sed -n "/^$/q;s/^License-Expression: .*/License-Expression: $licences/;/^License-File:/!p" "$info/METADATA"
     (cd "$info/licenses" && printf 'License-File: %s\n' *)

@@ -2,9 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -14,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
+#include "apps/job/checked_json.h"
 #include "apps/job/job.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
@@ -31,8 +30,6 @@
 #include "stages/containers/container.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/files/own_file.h"
-#include "stages/files/unique_fd.h"
-#include "stages/files/whole_io.h"
 #include "stages/output/row_sink.h"
 #include "stages/run_task.h"
 
@@ -94,14 +91,6 @@ std::vector<JobPart> cut(const Manifest& manifest, const std::vector<FileStamp>&
     i = end;
   }
   return out;
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  const UniqueFd fd = create_empty(path);
-  int error = fd ? write_whole(fd.get(), text.data(), text.size(), 0) : errno;
-  if (error == 0) error = close_error(fd.get());
-  if (error != 0)
-    throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
 // Whether the folder has anything but what an interrupted plan leaves: some of the job's folders,

@@ -18,7 +18,7 @@
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/features/mel/utterance_steps.h"
-#include "stages/output/output_part.h"
+#include "stages/output/part_sink.h"
 #include "stages/output/row_sink.h"
 #include "stages/output/rows/row_hash.h"
 #include "stages/permutation.h"
@@ -104,19 +104,18 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   if (by.sets_like(file.text("instruction_set")) != by.sets_like(by.instruction_set))
     check_is_same(file, "instruction_set", by.instruction_set);
   const TemporaryFolder folder;
-  const auto part = std::make_shared<OutputPart>();
-  part->path = folder / "rows.h5";
-  part->with_statistics = false;
+  const std::string path = folder / "rows.h5";
+  PartSink::replace(plan, sink.name, {.path = path, .with_statistics = false});
   plan.settings.is_part = true;
   plan.allow_failures();
   const auto corpus = corpus_of({{&file, files}});
   for (const std::size_t i : files) corpus->stamps.push_back(file.files()[i].stamp);
-  set_task(plan.services, {.corpus = corpus, .part = part, .resume = {Resume::When::never}});
+  set_task(plan.services, {.corpus = corpus, .resume = {Resume::When::never}});
   Runner runner(std::move(plan));
   const RunReport report = run_watched(runner, kQuietly).report;
   if (report.ending == Ending::failed) throw RunError(report.error);
   if (report.ending == Ending::stopped) throw RunError("stopped before all files were computed");
-  const FeatureFile made(part->path);
+  const FeatureFile made(path);
   const NumberType type = file.type();
   for (std::size_t i = 0; i < files.size(); ++i) {
     const FeatureFile::Entry& e = made.files().at(i);

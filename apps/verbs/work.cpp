@@ -35,10 +35,10 @@
 #include "pipeline/base/threads.h"
 #include "pipeline/run/runner.h"
 #include "stages/corpus/frozen_corpus.h"
+#include "stages/files/content_hash.h"
 #include "stages/files/own_file.h"
 #include "stages/files/whole_io.h"
-#include "stages/output/merge_planner.h"
-#include "stages/output/output_part.h"
+#include "stages/output/part_sink.h"
 #include "stages/run_task.h"
 
 namespace melflow {
@@ -90,8 +90,9 @@ class Worker {
   [[nodiscard]] bool is_stopping() const { return is_stopping_; }
   [[nodiscard]] bool is_done(std::size_t part) const;
   void make(std::size_t part, const Claims::Taken& taken);
-  RunReport compute(std::size_t part, OutputPart& made);
-  void publish(std::size_t part, const RunReport& report, const OutputPart& made);
+  RunReport compute(std::size_t part, const std::string& path, const std::string& before,
+                    PartRecord& record);
+  void publish(std::size_t part, const std::string& path, PartRecord record);
   void note_failure(std::size_t part, const std::string& why);
   void wait_for_others();
   [[nodiscard]] Claims::Seconds pause() const {
@@ -194,21 +195,21 @@ void Worker::wait_for_others() {
 void Worker::make(std::size_t part, const Claims::Taken& taken) {
   const std::string& work = taken.work;
   const auto path_of = [this](const std::string& name) { return job_.in("work/" + name + ".h5"); };
-  OutputPart made;
-  made.path = path_of(work);
-  if (!taken.before.empty()) made.before = path_of(taken.before);
-  for (const std::string& path : {made.path, made.before})
-    if (std::error_code ignored; std::filesystem::is_symlink(path, ignored))
-      throw RunError(path +
+  const std::string path = path_of(work);
+  const std::string before = taken.before.empty() ? "" : path_of(taken.before);
+  for (const std::string& file : {path, before})
+    if (std::error_code ignored; std::filesystem::is_symlink(file, ignored))
+      throw RunError(file +
                      ": is a link, and the part would be written to where it leads; remove it");
   try {
-    const RunReport report = compute(part, made);
+    PartRecord record;
+    const RunReport report = compute(part, path, before, record);
     if (report.ending == Ending::stopped) return claims_.leave(part, work);
     if (report.ending == Ending::failed) {
       note_failure(part, report.error);
       return claims_.leave(part, work);
     }
-    publish(part, report, made);
+    publish(part, path, std::move(record));
     claims_.give_up(part);
   } catch (...) {
     claims_.leave(part, work);
@@ -222,22 +223,22 @@ void leave(const std::string& why) {
   _exit(kStopped);
 }
 
-RunReport Worker::compute(std::size_t part, OutputPart& made) {
+RunReport Worker::compute(std::size_t part, const std::string& path, const std::string& before,
+                          PartRecord& record) {
   Plan plan = job_.load(options_.stored.load_options(options_.workers));
   plan.settings.is_part = true;
   plan.allow_failures();  // applies to all parts together, so merging checks it
+  const PartSink& sink =
+      PartSink::replace(plan, job_.sink, {.path = path, .row_facts = job_.row_facts});
   const ManifestRange range = job_.parts[part];
-  const auto output = std::make_shared<OutputPart>(made);
-  output->row_facts = job_.row_facts;
   set_task(
       plan.services,
       {.corpus = std::make_shared<FrozenCorpus>(read_manifest(job_.in(kJobManifest), {&range, 1})),
-       .part = output,
        .resume = {Resume::When::automatic,
                   [this](const std::string& text) {
                     if (!options_.quiet) say(stderr, "{}\n", text);
                   },
-                  console() == nullptr ? leave : nullptr}});
+                  console() == nullptr ? leave : nullptr, before}});
   Runner runner(std::move(plan));
   const auto is_at = [&](Runner* now) {
     const std::lock_guard lock(mutex_);
@@ -251,22 +252,22 @@ RunReport Worker::compute(std::size_t part, OutputPart& made) {
   } const leaves{is_at};
   if (is_stopping()) runner.stop();
   RunReport report = runner.run();
-  made = *output;
-  return report;
-}
-
-void Worker::publish(std::size_t part, const RunReport& report, const OutputPart& made) {
-  const std::string& path = made.path;
-  PartRecord record;
-  const UniqueFd fd = open_regular(path, record.bytes);
   record.ok = report.counts.ok;
   record.skipped = report.counts.skipped;
   record.failed = report.counts.failed;
-  record.rows = made.rows;
-  record.hash = hash_of_file(fd.get(), path);
-  if (made.sums) record.sums = made.sums->text();
-  record.worker = sign_.id();
   record.seconds = report.wall_seconds;
+  if (report.ending != Ending::complete) return report;
+  record.rows = sink.rows();
+  if (const auto sums = sink.sums()) record.sums = sums->text();
+  return report;
+}
+
+void Worker::publish(std::size_t part, const std::string& path, PartRecord record) {
+  const UniqueFd fd = open_regular(path, record.bytes);
+  record.hash = content_hash(fd.get());
+  if (record.hash == 0)
+    throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  record.worker = sign_.id();
   if (const int error = rename_file(path, job_.part_path(part), 0); error != 0)
     throw RunError(fmt::format("{}: cannot get its name {}: {}", path, job_.part_path(part),
                                std::strerror(error)));
@@ -276,8 +277,8 @@ void Worker::publish(std::size_t part, const RunReport& report, const OutputPart
   ++made_;
   if (!options_.quiet)
     say(stdout, "part {} of {}: {}, {} rows, {}\n", job_.name(part), job_.parts.size(),
-        plural(report.counts.found, "file"), count_text(static_cast<std::size_t>(record.rows)),
-        seconds_text(report.wall_seconds));
+        plural(job_.parts[part].end - job_.parts[part].first, "file"),
+        count_text(static_cast<std::size_t>(record.rows)), seconds_text(record.seconds));
 }
 
 void Worker::note_failure(std::size_t part, const std::string& why) {

@@ -3,9 +3,10 @@
 // meanwhile, so the bounds hold exactly: at most `concurrency` items are in the stage, and each of
 // them has a token in every queue behind the node, so a finished item never waits for one.
 //
-// Work that waits is in a heap, the oldest source item first. Of a stage that takes the blocks of a
-// stream in order, only the first of these blocks is in the heap; those behind it follow one by
-// one, as each leaves the stage. A whole file needs no order, unless it comes by two inputs.
+// Work that waits is in a heap, the oldest source item first (IsYounger). Of a stage that takes the
+// blocks of a stream in order, only the first of these blocks is in the heap; those behind it
+// follow one by one, as each leaves the stage. A whole file needs no order, unless it comes by two
+// inputs.
 //
 // A call that makes room appends the work that may begin to a StartList, which the node then puts
 // into its node of oneTBB. Invariant: while the queue is open, the heap has work that may begin

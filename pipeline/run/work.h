@@ -140,7 +140,9 @@ struct Work {
   }
 };
 
-/// Orders heaps of work: the oldest source item comes out first.
+/// Orders heaps of work: the oldest source item comes out first, of one the lowest count.
+/// Blocks that come by several inputs may be equal, and those of a stage that makes several of one;
+/// these come in any order.
 struct IsYounger {
   bool operator()(const Work* a, const Work* b) const {
     return a->index != b->index ? a->index > b->index : a->count > b->count;

@@ -234,11 +234,11 @@ using Origins = std::vector<Origin>;
 struct Item {
   // Declared before the payload, so destroyed after it: the memory is freed before its reservation
   // is returned.
-  std::shared_ptr<const Origins> origins;
+  std::shared_ptr<const Origins> origins;  ///< null once it is done, and until it is admitted
   std::shared_ptr<const void> payload;
-  std::size_t bytes = 0;
-  std::size_t rows = 0;
-  int output = -1;  ///< the named output by which it left its stage; -1: by all outputs
+  std::size_t bytes = 0;  ///< of the payload, or on disk; not what is reserved; kept once done
+  std::size_t rows = 0;   ///< of the payload
+  int output = -1;        ///< the named output by which it left its stage; -1: by all outputs
 };
 
 }  // namespace melflow

@@ -1,4 +1,5 @@
-// Reads the rows of a table in a text file of any supported format, cell by cell.
+// Reads the rows of a table in a text file of any supported format, cell by cell. A new format is a
+// TableReader, chosen by open_table() and known to is_table() (README.md).
 #pragma once
 
 #include <memory>
@@ -17,6 +18,8 @@ class BadLine : public RunError {
   using RunError::RunError;
 };
 
+/// What file_list reads by name are the columns of ColumnsAre::kRoles. A constructor throws
+/// RunError where the file cannot be read, or lacks one of the columns that are required.
 class TableReader {
  public:
   TableReader() = default;
@@ -100,7 +103,8 @@ bool has_separators(std::string_view path);
 /// Whether the name says that the table is lines of JSON.
 bool is_json_lines(std::string_view path);
 /// Opens a table in the format that `format` and its name say. Throws RunError when the file cannot
-/// be read or lacks one of the `required` columns. `folder`: what {folder} stands for in templates.
+/// be read or lacks one of the `required` columns (by their names here, as in ColumnsAre).
+/// `folder`: that of the table (folder_of_list()), for which {folder} stands in templates.
 std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const std::vector<std::string>& required,
                                         const TableFormat& format = {},

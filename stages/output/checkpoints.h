@@ -1,5 +1,10 @@
 // Writes checkpoints to a run's journal, so that an interrupted run loses no more than the work
 // since the last one.
+//
+// Threads: closed() from any; the others from the run's own thread. Locks: its mutex is held while
+// a commit is written, and under it the writer's is taken (RowWriter::written()), never the other
+// way round. Errors: RunError where the journal cannot be written; the run ends then, since work
+// that is not noted would be lost.
 #pragma once
 
 #include <atomic>
@@ -13,9 +18,9 @@
 
 #include "pipeline/stage/run_context.h"
 #include "pipeline/stage/sink_ledger.h"
-#include "stages/output/formats/row_part_file.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/run_journal.h"
+#include "stages/output/section_file.h"
 
 namespace melflow {
 
@@ -27,9 +32,9 @@ class Checkpoints {
     RunContext& run;
     const SinkLedger& ledger;
     RowWriter& writer;
-    const std::vector<std::unique_ptr<RowPartFile>>& files;
-    std::uint64_t bytes;  ///< of rows between two commits, at most
-    bool sync;            ///< flush the rows of a commit to disk before it
+    const std::vector<SectionFile>& files;  ///< open
+    std::uint64_t bytes;                    ///< of rows between two commits, at most
+    bool sync;                              ///< flush the rows of a commit to disk before it
     bool syncs_begin;     ///< flush the beginnings of the files, which show whose they are
     bool commits = true;  ///< false: nothing can be resumed; the journal shows whose the work is
   };

@@ -1,4 +1,8 @@
 // An output of an earlier run, whose rows an update takes over.
+//
+// Threads: copy() from any; the others from one at a time, before the first row. Every use of HDF5
+// is under hdf5_mutex(). Lifetime: the plan holds it until its rows are copied or stay. Errors:
+// RunError that names the output, where it cannot be read or its rows are not what was written.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +20,8 @@ class EarlierRows final : public RowGiver {
  public:
   /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
   /// updated because it is incomplete, of an earlier format, or has other features; and as
-  /// PartFile::recover() does, with `may_change`. `sinks`: of the pipeline.
+  /// PartFile::recover() does, with `may_change`: false in a dry run (RunTask::plans), which leaves
+  /// the files alone. `sinks`: of the pipeline (RunSettings::sinks).
   static std::shared_ptr<EarlierRows> find(const std::string& path, const Value& feature_settings,
                                            bool may_change, int sinks);
 

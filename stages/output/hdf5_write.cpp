@@ -187,7 +187,7 @@ class Hdf5Write final : public RowSink {
     if (!is_chunked())
       return std::make_unique<RowFile>(path, info().name, options_.dtype, info().values_per_row(),
                                        opening);
-    const Shape shape = shape_of(0);
+    const Shape shape = shape_of(info(), 0);
     return std::make_unique<ChunkedRowFile>(
         path, info().name, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()),
         opening, ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});

@@ -1,5 +1,9 @@
 // Publishes the outputs of one run together, or none: after an interruption the next run finds all
 // of them, or the work files of all of them.
+//
+// Threads: the run's own, before the first row and after the last one. Lifetime: that of the run;
+// what the sinks give it has to live as long. Errors: as of Publication; after one, no output of
+// the run has its name.
 #pragma once
 
 #include <functional>

@@ -13,10 +13,9 @@
 
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
+#include "stages/files/content_hash.h"
 #include "stages/files/unique_fd.h"
-#include "stages/files/whole_io.h"
 #include "stages/output/formats/hdf5.h"
-#include "stages/output/rows/row_hash.h"
 
 namespace melflow {
 namespace {
@@ -38,7 +37,9 @@ UniqueFd open_whole(const FinishedPart& part) {
   if (static_cast<std::uint64_t>(st.st_size) != part.bytes)
     refuse(part, fmt::format("this file is damaged: it has {} bytes, and its worker wrote {}",
                              st.st_size, part.bytes));
-  if (hash_of_file(fd.get(), part.path) != part.hash)
+  const std::uint64_t hash = content_hash(fd.get());
+  if (hash == 0) refuse(part, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (hash != part.hash)
     refuse(part, "this file is damaged: its bytes are not those that its worker wrote");
   return fd;
 }
@@ -107,23 +108,6 @@ RowPlan MergePlanner::plan(const PlannedOutput&, const OutputSections& sections)
 
 std::string MergePlanner::advice() const {
   return "remove it, or write elsewhere: `melflow merge JOB -o FILE`";
-}
-
-std::uint64_t hash_of_file(int fd, const std::string& path) {
-  struct stat st {};
-  if (::fstat(fd, &st) != 0)
-    throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  RowHash hash;
-  std::vector<char> piece(1 << 20);
-  const auto bytes = static_cast<std::uint64_t>(st.st_size);
-  for (std::uint64_t at = 0; at < bytes;) {
-    const std::size_t n = std::min<std::uint64_t>(piece.size(), bytes - at);
-    if (const int error = read_whole(fd, piece.data(), n, at))
-      throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(error)));
-    hash.add(piece.data(), n);
-    at += n;
-  }
-  return hash.value();
 }
 
 }  // namespace melflow

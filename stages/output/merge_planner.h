@@ -1,4 +1,8 @@
-// Plans an output whose rows are all copied from parts that other runs have made (output_part.h).
+// Plans an output whose rows are all copied from parts that other runs have made (part_sink.h).
+//
+// Threads: plan() and advice() by the run's own; the parts are opened and copied on the run's
+// threads, each part by one, and HDF5 is used under hdf5_mutex(). Errors: RunError that names the
+// part and says how to make it again.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +20,7 @@ namespace melflow {
 struct FinishedPart {
   std::string path;
   std::size_t first = 0, end = 0;
-  std::uint64_t bytes = 0, hash = 0;  ///< size and XXH3 of the whole file at `path`
+  std::uint64_t bytes = 0, hash = 0;  ///< size and content_hash() of the whole file at `path`
   std::optional<ColumnSums> sums;     ///< where the output has statistics
 };
 
@@ -32,8 +36,5 @@ class MergePlanner final : public OutputPlanner {
  private:
   std::vector<FinishedPart> parts_;
 };
-
-/// XXH3 (64 bits) of a file's bytes. Throws RunError when it cannot be read.
-std::uint64_t hash_of_file(int fd, const std::string& path);
 
 }  // namespace melflow

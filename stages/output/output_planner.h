@@ -1,6 +1,9 @@
 // Decides, for one sink, which rows of its output come from existing files and which are computed.
 // A mode of running, such as an update or a merge, is a planner; RowSink carries out what it plans.
 // The base plans a run that computes all rows.
+//
+// Threads: the run's own, before the first row. Errors: RunError from any call ends the run, and no
+// file has been changed then. Lifetime: until it has planned.
 #pragma once
 
 #include <string>

@@ -30,34 +30,40 @@ bool is_complete(const RunContext& run, std::size_t file) {
   return kept != nullptr && kept->is_complete(static_cast<std::size_t>(run.settings.sinks), file);
 }
 
-AboutFile about(const FeatureFile::Entry& e) {
-  return {{e.sample_rate, std::llround(e.duration * e.sample_rate)}, e.results};
-}
-
-// Accounts for the file as the run that made its rows did.
-void account_for(std::size_t file, const RowGiver& giver, std::size_t entry, const Accounts& to) {
-  Ledger& ledger = to.run.ledger;
+// What a range's giver has of a file, as the run that made its rows left it.
+Done done_in(const PlannedRange& range, std::size_t file, Done::Rows where, const Accounts& to) {
+  const RowGiver& giver = *range.giver;
+  const std::size_t entry = range.entry_of(file);
   const FeatureFile::Entry& e = giver.entry(entry);
-  ManifestSource* const source = manifest_source(to.run);
-  if (source != nullptr && source->stamp(file).size < 0) {  // the planner has not looked at it
-    source->set_stamp(file, e.stamp);
-    if (source->contents() != nullptr) source->contents()->of[file] = e.content;
+  Done out;
+  out.where = where;
+  out.offset = e.offset;
+  out.is_summed = giver.sums() != nullptr;
+  out.is_kept = true;
+  out.rows = e.count;
+  out.rows_hash = e.rows_hash;
+  out.about = {{e.sample_rate, std::llround(e.duration * e.sample_rate)}, e.results};
+  out.stamp = e.stamp;
+  out.content = e.content;
+  // What the planner has found out of a file is newer.
+  if (const ManifestSource* source = manifest_source(to.run);
+      source != nullptr && source->stamp(file).size >= 0) {
+    out.stamp = source->stamp(file);
+    if (source->contents() != nullptr) out.content = source->contents()->of[file];
   }
-  const FeatureFile::Remark* remark = giver.remark(entry);
-  const int stage = remark != nullptr ? ledger.stage_number(remark->stage) : -1;
-  const std::string reason = remark != nullptr ? remark->reason : "";
+  if (const FeatureFile::Remark* remark = giver.remark(entry))
+    out.in_run = {Outcome::open, remark->stage, remark->reason};
+  out.in_sink = out.in_run;
   // Each output has warnings of its own.
-  if (to.run.settings.sinks > 1) to.ledger.kept(file, stage, reason);
-  if (is_complete(to.run, file) && ledger.outcome(file) == Outcome::open)
-    ledger.close(file, outcome_of(e.status), stage, reason);
+  if (to.run.settings.sinks > 1) out.in_sink.outcome = Outcome::ok;
+  if (is_complete(to.run, file)) out.in_run.outcome = outcome_of(e.status);
+  return out;
 }
 
-void note_statistics(const PlannedRange& range, SinkStatistics& statistics) {
-  if (const ColumnSums* sums = range.giver->sums()) {
-    if (range.entry == 0) statistics.add(*sums);  // of all ranges of the giver
-    return;
-  }
-  for (std::size_t i = range.first; i < range.end; ++i) statistics.mistake(i);
+// Adds the sums of a giver once, for all of its ranges.
+void add_sums(const PlannedRange& range, SinkStatistics& statistics) {
+  if (const ColumnSums* sums = range.giver->sums(); sums != nullptr && range.entry == 0)
+    statistics.add(*sums);
 }
 
 // Copies of rows that follow each other in a giver and in the output.
@@ -69,8 +75,7 @@ struct Copy {
 
 class FirstCopies {
  public:
-  FirstCopies(RowPlan& plan, const Accounts& to,
-              const std::vector<std::unique_ptr<RowPartFile>>& files)
+  FirstCopies(RowPlan& plan, const Accounts& to, const std::vector<SectionFile>& files)
       : to_(to), files_(files) {
     for (std::size_t s = 0; s < plan.sections.size(); ++s)
       for (PlannedRange& range : plan.sections[s].ranges) {
@@ -116,7 +121,7 @@ class FirstCopies {
       std::unique_lock lock(mutex_);
       turn_changed_.wait(lock, [&] { return turn_ == i || is_over_; });
       if (is_over_) return;
-      for (const Planned& p : group) account(p, copies);
+      for (const Planned& p : group) take_turn(p, copies);
       ++turn_;
       turn_changed_.notify_all();
     }
@@ -125,25 +130,24 @@ class FirstCopies {
     for (const Planned& p : group) p.range->giver.reset();
   }
 
-  void account(const Planned& p, std::vector<Copy>& copies) {
+  void take_turn(const Planned& p, std::vector<Copy>& copies) {
     const RowGiver& giver = *p.range->giver;
     for (std::size_t i = p.range->first; i < p.range->end; ++i) {
       const std::size_t at = p.range->entry_of(i);
       const FeatureFile::Entry& e = giver.entry(at);
       const std::int64_t to = to_.writer.order().total(p.section);
-      to_.writer.resume(e.count, e.rows_hash, about(e));
-      account_for(i, giver, at, to_);
+      account(i, done_in(*p.range, i, Done::Rows::written, to_), to_);
       if (e.count == 0) continue;
       if (copies.empty() || copies.back().section != p.section || copies.back().end != e.offset)
         copies.push_back({p.section, to, e.offset, {}});
       copies.back().entries.push_back(at);
       copies.back().end += e.count;
     }
-    note_statistics(*p.range, to_.statistics);
+    add_sums(*p.range, to_.statistics);
   }
 
   const Accounts& to_;
-  const std::vector<std::unique_ptr<RowPartFile>>& files_;
+  const std::vector<SectionFile>& files_;
   std::vector<std::vector<Planned>> groups_;  // ranges of one giver that follow each other
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;  // guards the members below, and all accounts
@@ -165,42 +169,61 @@ void pass_routes_again(RowPlan& plan, const RunContext& run) {
   }
 }
 
+void account(std::size_t file, const Done& done, const Accounts& to) {
+  RowOrder& order = to.writer.order();
+  // The journal has no rows of a file whose rows stay.
+  if (!order.stays(file)) to.writer.hashes()[file] = done.rows_hash;
+  if (done.where == Done::Rows::written)
+    order.resume(done.rows, done.about);
+  else if (done.where == Done::Rows::copied)
+    order.taken_over(file, done.rows, done.about);
+  else
+    order.stays(file, done.offset, done.rows, done.about);
+  if (done.rows > 0 && !done.is_summed) to.statistics.mistake(file);
+  if (ManifestSource* const source = manifest_source(to.run)) {
+    source->set_stamp(file, done.stamp);
+    if (source->contents() != nullptr) source->contents()->of[file] = done.content;
+  }
+  Ledger& ledger = to.run.ledger;
+  const auto& [outcome, stage, reason] = done.in_sink;
+  if (outcome == Outcome::ok)
+    to.ledger.kept(file, ledger.stage_number(stage), reason);
+  else if (outcome != Outcome::open)
+    to.ledger.left_out(
+        file, ledger.stage_number(stage),
+        {outcome == Outcome::skipped ? ItemError::Kind::skipped : ItemError::Kind::failed, reason});
+  if (done.in_run.outcome != Outcome::open && ledger.outcome(file) == Outcome::open)
+    ledger.close(file, done.in_run.outcome, ledger.stage_number(done.in_run.stage),
+                 done.in_run.reason);
+}
+
 KeptFiles keep_planned(RowPlan& plan, const Accounts& to) {
   KeptFiles out;
-  RowOrder& order = to.writer.order();
-  Ledger& ledger = to.run.ledger;
   for (std::size_t s = 0; s < plan.sections.size(); ++s) {
     RowPlan::Section& section = plan.sections[s];
     for (PlannedRange& range : section.ranges) {
       for (std::size_t i = range.first; i < range.end && range.from != From::graph; ++i) {
-        const std::size_t at = range.entry_of(i);
-        const FeatureFile::Entry& e = range.giver->entry(at);
         if (range.from == From::nowhere) {
-          const FeatureFile::Remark& remark = *range.giver->remark(at);
-          to.ledger.left_out(i, ledger.stage_number(remark.stage),
+          const FeatureFile::Remark& remark = *range.giver->remark(range.entry_of(i));
+          to.ledger.left_out(i, to.run.ledger.stage_number(remark.stage),
                              ItemError::skipped(remark.reason));
           continue;
         }
-        if (section.in_place)
-          order.stays(i, e.offset, e.count, about(e));
-        else
-          order.taken_over(i, e.count, about(e));
-        to.writer.hashes()[i] = e.rows_hash;
-        account_for(i, *range.giver, at, to);
-        ++out.files;
-        out.rows += e.count;
+        const Done done =
+            done_in(range, i, section.in_place ? Done::Rows::stay : Done::Rows::copied, to);
+        account(i, done, to);
+        out.add(done.rows);
       }
-      if (range.is_kept()) note_statistics(range, to.statistics);
+      if (range.is_kept()) add_sums(range, to.statistics);
     }
     if (!section.in_place) continue;
-    order.begin_at(s, *section.in_place);
+    to.writer.order().begin_at(s, *section.in_place);
     for (PlannedRange& range : section.ranges) range.giver.reset();
   }
   return out;
 }
 
-void copy_first(RowPlan& plan, const Accounts& to,
-                const std::vector<std::unique_ptr<RowPartFile>>& files) {
+void copy_first(RowPlan& plan, const Accounts& to, const std::vector<SectionFile>& files) {
   FirstCopies(plan, to, files).run();
 }
 

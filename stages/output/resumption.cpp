@@ -21,7 +21,7 @@ std::string part_of(const std::string& path) { return without_links(path) + ".pa
 std::vector<std::string> parts_of(const std::vector<std::string>& files) {
   std::vector<std::string> out;
   for (const std::string& file : files)
-    for (const std::string& work : {file, Resumption::added_path(file)})
+    for (const std::string& work : {file, SectionFile::added_path(file)})
       out.push_back(part_of(work));
   return out;
 }
@@ -35,10 +35,8 @@ bool are_there(const std::vector<std::string>& hashes, const RowPlan& plan) {
 
 }  // namespace
 
-std::string Resumption::added_path(const std::string& path) { return without_links(path) + ".new"; }
-
-Resumption::Resumption(const std::string& path, const Uses& uses)
-    : path_(path), journal_(RunJournal::open(path)) {
+Resumption::Resumption(const std::string& path, const Uses& uses, std::vector<SectionFile>& files)
+    : path_(path), journal_(RunJournal::open(path)), work_(files) {
   RunJournal::Record record;
   if (journal_ == nullptr || !journal_->next(record)) return;
   const auto* facts = std::get_if<RunJournal::Facts>(&record);
@@ -53,11 +51,10 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
     return;
   }
   under_way_ = UnderWay::judge(said.under_way);
-  for (std::size_t s = 0; s < uses.sections.size(); ++s) {
-    if (!has_name(part_of(uses.works[s]))) return;
-    files_of_sections_.push_back(uses.open(s));
-    const RowPartFile& file = *files_of_sections_.back();
-    sections_.push_back({file.first_row(), file.safe_rows()});
+  for (SectionFile& file : work_) {
+    if (!has_name(part_of(file.work_path()))) return;
+    file.open(true);
+    sections_.push_back({file->first_row(), file->safe_rows()});
   }
   while (journal_->next(record)) {
     const auto* commit = std::get_if<RunJournal::Commit>(&record);
@@ -74,8 +71,9 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
   }
 }
 
+// Why nothing of the existing work can be kept; "" where something can, or there is no work.
 std::string Resumption::why_of_no_use() const {
-  if (files_of_sections_.empty() || files_ > 0) return {};
+  if (sections_.empty() || files_ > 0) return {};
   return unlike_.empty()
              ? std::string(
                    "ended before the first file was noted as done, which is every 64 MiB "
@@ -121,8 +119,7 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
   }
   Section& to = sections_[section];
   if (file.rows > to.safe - to.rows) return false;
-  if (verifies && file.rows > 0 &&
-      files_of_sections_[section]->hash(to.rows, file.rows) != file.rows_hash)
+  if (verifies && file.rows > 0 && work_[section]->hash(to.rows, file.rows) != file.rows_hash)
     return false;
   to.rows += file.rows;
   return true;
@@ -130,10 +127,6 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
 
 std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Accounts& into,
                                                std::size_t& committed, KeptFiles& resumed) {
-  std::vector<std::int64_t> rows;
-  for (const auto& file : files_of_sections_) rows.push_back(file->first_row());
-  ManifestSource* listed = manifest_source(into.run);
-  const Ledger& ledger = into.run.ledger;
   journal_->log().go_to(begin_);
   LogFile::Place end = begin_;
   std::size_t i = committed = 0;
@@ -141,24 +134,8 @@ std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Accounts&
     if (const auto* commit = std::get_if<RunJournal::Commit>(&record)) {
       for (const RunJournal::File& file : commit->files) {
         if (i == done) break;
-        rows[into.writer.resume(file.rows, file.rows_hash, file.about)] += file.rows;
-        if (file.rows > 0) into.statistics.mistake(i);
-        if (!file.is_kept) {
-          ++resumed.files;
-          resumed.rows += file.rows;
-        }
-        if (listed != nullptr) listed->set_stamp(i, file.stamp);
-        if (listed != nullptr && listed->contents() != nullptr)
-          listed->contents()->of[i] = file.content;
-        const Ledger::Entry& own = file.in_sink;
-        if (own.outcome != Outcome::open)
-          into.ledger.left_out(
-              i, ledger.stage_number(own.stage),
-              {own.outcome == Outcome::skipped ? ItemError::Kind::skipped : ItemError::Kind::failed,
-               own.reason});
-        if (ledger.outcome(i) == Outcome::open)
-          into.run.ledger.close(i, file.in_run.outcome, ledger.stage_number(file.in_run.stage),
-                                file.in_run.reason);
+        account(i, {file}, into);
+        if (!file.is_kept) resumed.add(file.rows);
         ++i;
       }
       if (commit->first + commit->files.size() > done) break;
@@ -168,7 +145,7 @@ std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Accounts&
   }
   journal_->log().go_to(end);
   journal_->log().cut();
-  for (std::size_t s = 0; s < rows.size(); ++s) files_of_sections_[s]->resume_at(rows[s]);
+  for (std::size_t s = 0; s < work_.size(); ++s) work_[s]->resume_at(into.writer.order().total(s));
   return std::move(journal_);
 }
 
@@ -178,8 +155,32 @@ void Resumption::clear(const std::string& path, const std::vector<std::string>& 
   if (const auto journal = RunJournal::open(path)) journal->log().remove();
 }
 
-std::string Resumption::give_up(const std::vector<std::string>& files, bool keeps) {
-  files_of_sections_.clear();
+void Resumption::give_up(const Resume& how, const std::vector<std::string>& files,
+                         bool starts_over) {
+  const std::string no_use = why_of_no_use();
+  if (how.when == Resume::When::required)
+    throw RunError(fmt::format("{}: there is nothing to resume: {}; omit --resume to start over",
+                               path_,
+                               starts_over         ? "an update of several outputs starts over"
+                               : !refusal_.empty() ? refusal_
+                               : !no_use.empty()   ? "the interrupted run " + no_use
+                                                   : "there is no interrupted run of it"));
+  const std::string backup =
+      remove_work(files, !refusal_.empty() && how.when != Resume::When::never);
+  if (!how.tell) return;
+  if (!backup.empty())
+    how.tell(
+        fmt::format("{}: what an interrupted run left cannot be resumed, since {}; it is moved "
+                    "to {}. Remove it when it is not needed",
+                    path_, refusal_, backup));
+  else if (!no_use.empty() && how.when == Resume::When::automatic)
+    how.tell(fmt::format("{}: the interrupted run {}; this one starts over", path_, no_use));
+}
+
+// Removes all work, or with `keeps` keeps it as a backup under other names, which it returns; ""
+// where nothing was worth keeping.
+std::string Resumption::remove_work(const std::vector<std::string>& files, bool keeps) {
+  for (SectionFile& file : work_) file.close();
   std::string names;
   if (journal_ == nullptr) return names;
   std::vector<std::pair<std::string, UniqueFd>> left;  // all, before the first is changed

@@ -111,8 +111,8 @@ struct RowPlan {
     /// made anew.
     std::optional<std::int64_t> in_place = std::nullopt;
     std::string hash = {};  ///< index_hash() of the file that is updated; "" where there is none
-    /// The warnings of the file that is repaired: the listing and the run that made them are not
-    /// repeated.
+    /// With RowPlan::is_repair, the warnings of the file: the listing and the run that made them
+    /// are not repeated.
     std::vector<std::string> warnings = {};
 
     /// The range of a file.
@@ -130,7 +130,9 @@ struct RowPlan {
   /// interrupted copy begins again. Otherwise rows are copied at their turn, and the journal tells
   /// how far.
   bool copies_first = false;
-  /// Only damaged rows are computed: the new ones must be those that were there.
+  /// Only damaged rows are computed, by the configuration in the output: its warnings are kept
+  /// (Section::warnings), and an update does not resume it. That the new rows are those that were
+  /// there is not checked.
   bool is_repair = false;
   /// The statistics by which the rows that are kept are normalised already, and by which only the
   /// others are going to be; not set: a sink with `normalize` scales all rows by their own.

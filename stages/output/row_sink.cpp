@@ -1,26 +1,23 @@
 #include "stages/output/row_sink.h"
 
-#include <atomic>
-#include <chrono>
+#include <algorithm>
 #include <filesystem>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "pipeline/base/problem.h"
-#include "pipeline/base/text.h"
-#include "pipeline/base/threads.h"
 #include "pipeline/base/version.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/files/own_file.h"
 #include "stages/files/publication.h"
+#include "stages/files/undo_file.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/joint_publication.h"
+#include "stages/output/left_under_way.h"
 #include "stages/output/update_planner.h"
-#include "stages/path_advice.h"
 #include "stages/row_type.h"
 
 namespace melflow {
@@ -43,33 +40,31 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
       check(listed->manifest().path(i), "a file of the corpus");
 }
 
-// Throws RunError when an output at `paths` has rows and no file of this run made any: an error in
-// every file comes from the run itself (a disk, an option), and must not replace those rows.
-void check_gives_rows(const RunContext& run, const std::vector<std::string>& paths) {
-  const Ledger::Counts counts = run.ledger.counts();
-  if (counts.ok > 0) return;
-  const auto has_rows = [](const std::string& path) {
-    std::error_code unknown;
-    if (!std::filesystem::exists(path, unknown) && !unknown) return false;
-    try {
-      return FeatureFile(path).rows() > 0;
-    } catch (const RunError&) {
-      return true;  // it may be any file of the user's
-    }
-  };
-  for (const std::string& path : paths)
-    if (has_rows(path))
-      throw RunError(fmt::format(
-          "{}: this file is left as it was, since no file of this run gave rows ({} failed, {} "
-          "skipped); remove it, or write elsewhere, if it is to go",
-          path, counts.failed, counts.skipped));
+void warn_of_locks(RunContext& run, const std::vector<SectionFile>& files) {
+  const auto unlocked =
+      std::ranges::find_if(files, [](const SectionFile& file) { return file->is_unlocked(); });
+  if (unlocked != files.end())
+    run.warn(
+        fmt::format("{}: this file system has no locks: make sure that no other run writes "
+                    "there meanwhile",
+                    (*unlocked)->target()));
+}
+
+// Whether the run updates several outputs, which starts over after an interruption: a file may be
+// done in one of them, and not in another.
+bool starts_over(const RunContext& run) {
+  return update_of(run) != Update::none && run.settings.sinks > 1;
 }
 
 }  // namespace
 
-// Where another output of an update failed, nobody has removed this one's work files.
-RowSink::~RowSink() {
-  if (is_one_of_several_ && !written_) drop_work();
+RowSink::RowSink(const RowSink& planned, RowSinkOptions options) : RowSink(std::move(options)) {
+  info_ = planned.info_;
+  libraries_ = planned.libraries_;
+  is_routed_by_content_ = planned.is_routed_by_content_;
+  set_gets_sub_items(planned.gets_sub_items());
+  set_feature_settings(planned.feature_settings());
+  set_settings_up_to(planned.settings_up_to());
 }
 
 Requirements RowSink::require(const Requirements& below) const {
@@ -78,74 +73,18 @@ Requirements RowSink::require(const Requirements& below) const {
   return above;
 }
 
-// Only warns: a pipeline may be checked on another machine than the one it runs on.
-void RowSink::check_folder(PlanCheck& check) const {
-  if (const std::string url = url_problem(target_.path); !url.empty())
-    return check.error("path", url);
-  const std::filesystem::path folder = std::filesystem::path(target_.path).parent_path();
-  std::error_code error;
-  if (std::filesystem::is_directory(target_.path, error))
-    return check.warning(
-        "path", excerpt(target_.path, 4096) +
-                    " is a folder, but path is the name of a file; add one, such as " +
-                    excerpt((std::filesystem::path(target_.path) / "features.h5").string(), 4096));
-  if (folder.empty() || target_.path.find("${") != std::string::npos ||
-      std::filesystem::exists(folder, error) || error)
-    return;
-  const std::string why = path_advice(target_.path);
-  check.warning("path",
-                fmt::format("the folder '{}' does not exist{}", excerpt(folder.string(), 4096),
-                            why.empty() ? ", and a run does not create it; create it first, "
-                                          "or change the path"
-                                        : why));
-}
-
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
-  if (target_.path.empty())
-    check.error("", "'path' is missing; write path: FILE, the file that this node makes");
-  if (const std::string end = ending(); !target_.path.empty() && !target_.path.ends_with(end))
-    check.error("path",
-                fmt::format("'{}' does not end in {}; name it NAME{}, since the files beside "
-                            "it are named after NAME",
-                            target_.path, end, end));
-  check_folder(check);
+  target_.check(ending(), check);
   info_ = given.get_or(property::kFeatures, nullptr);
   libraries_ = given.get_or(property::kLibraries, std::string());
   is_routed_by_content_ = given.get_or(property::kIsRoutedByContent, false);
   if (info_) check_dtype(*info_, target_.dtype, check);
-  if (target_.dtype == NumberType::int16 && target_.normalize)
-    check.error("normalize",
-                "normalised values go beyond full scale, which int16 cannot hold; "
-                "set dtype: float32, or leave the samples as they are");
-  if (target_.normalize && target_.statistics == StatisticsOf::none)
-    check.error("normalize",
-                "scales by statistics, and none are computed; set statistics: train (or all)");
-  if (!target_.statistics_splits.empty() && target_.statistics != StatisticsOf::train)
-    check.error("statistics_splits",
-                "names the splits of statistics: train; set that, or remove it");
-  if (!target_.statistics_by.empty() && target_.statistics == StatisticsOf::none)
-    check.error("statistics_by",
-                "recordings that it does not name go by the statistics of all, and none are "
-                "computed; set statistics: train (or all)");
   if (info_ && target_.normalize) {
     auto normalized = std::make_shared<FeatureInfo>(*info_);
     normalized->unit = "standard deviations of " + info_->unit;
     info_ = std::move(normalized);
   }
   return given;
-}
-
-std::optional<Value> RowSink::settings() const {
-  Value out = Value::map({});
-  out.set("dtype", OptionType<NumberType>::echo(target_.dtype));
-  if (!target_.normalize) return out;
-  out.set("normalize", OptionType<StatisticsOf>::echo(target_.statistics));
-  if (!target_.statistics_splits.empty())
-    out.set("statistics_splits",
-            OptionType<std::vector<std::string>>::echo(target_.statistics_splits));
-  if (!target_.statistics_by.empty())
-    out.set("statistics_by", OptionType<std::string>::echo(target_.statistics_by));
-  return out;
 }
 
 std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
@@ -158,6 +97,33 @@ std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
 
 PlannedOutput RowSink::planned(RunContext& run) const {
   return {run, *this, target_, *info_, is_routed_by_content_, extensible_at()};
+}
+
+// Called before anything is touched: before the splits are known that the files are named after,
+// and again then.
+void RowSink::announce_names(const RunContext& run) const {
+  std::vector<OutputName> names;
+  const bool are_listed = sections_.size() > 0;
+  for (const std::string& path : are_listed ? sections_.paths() : std::vector{target_.path})
+    for (const std::string& file : files_of(path)) names.push_back({file});
+  Publication::check(target_.path);
+  check_side_file(RunJournal::path_of(target_.path));
+  for (const OutputName& name : names) {
+    const std::string file = without_links(name.begin);
+    UndoFile::check(file);
+    check_side_file(file + ".part");
+    check_side_file(SectionFile::added_path(file) + ".part");
+  }
+  if (target_.split_files) {
+    // Compares the names for two splits, to see which part of them is the split's.
+    const std::vector<std::string> a = files_of(OutputSections::path_of(target_.path, "a")),
+                                   b = files_of(OutputSections::path_of(target_.path, "b"));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const auto split = std::mismatch(a[i].begin(), a[i].end(), b[i].begin()).first;
+      names.push_back({{a[i].begin(), split}, std::string(split + 1, a[i].end())});
+    }
+  }
+  run.services.find_or_make<JointPublication>()->announce(target_.path, names);
 }
 
 // All outputs have been announced, so that what an interrupted run began with them is known.
@@ -178,11 +144,11 @@ void RowSink::start(RunContext& run) {
   if (const Manifest* splits = manifest_with_splits(run))
     split_times_ = std::make_unique<SplitTimes>(*splits);
   ledger_ = std::make_unique<SinkLedger>(run.ledger);
-  const auto copied = [this] {
+  const auto advanced = [this] {
     if (checkpoints_ != nullptr) checkpoints_->closed();
   };
   writer_ = std::make_unique<RowWriter>(
-      RowWriter::Uses{target_, *info_, sections_, files_, plan_, *statistics_, copied}, *ledger_,
+      RowWriter::Uses{target_, *info_, sections_, files_, plan_, *statistics_, advanced}, *ledger_,
       run.ledger.counts().found);
   if (gets_sub_items()) writer_->order().expect_sub_items();
   announce_names(run);
@@ -194,8 +160,7 @@ void RowSink::start(RunContext& run) {
 std::vector<std::string> RowSink::all_files() const {
   std::vector<std::string> out;
   for (const std::string& path : sections_.paths())
-    for (std::string& file : part_ ? std::vector{path} : files_of(path))
-      out.push_back(std::move(file));
+    for (std::string& file : files_of(path)) out.push_back(std::move(file));
   return out;
 }
 
@@ -208,26 +173,25 @@ std::optional<std::size_t> RowSink::resumable(RunContext& run) {
        run.services.find<JointPublication>()->recover(task.plans == nullptr))
     run.warn(fmt::format(
         "{}: an interrupted run was complete but unpublished; its files are published now", path));
-  check_files(run);
+  const Existing existing =
+      target_.overwrite || task.update != Update::none ? Existing::replace : Existing::refuse;
+  check_files(run, existing);
   plan_ = planner_->plan(planned(run), sections_);
   plan_.path = target_.path;
   planner_.reset();
   if (plan_.normalized_by) statistics_->use(*plan_.normalized_by);
   if (task.is_dry()) return std::nullopt;
-  find_places();
-  const RunJournal::Facts facts = this->facts();
+  for (std::size_t s = 0; s < sections_.size(); ++s)
+    files_.emplace_back(*this, sections_.path(s), plan_.sections[s].in_place, existing);
   resumption_ = std::make_unique<Resumption>(
-      target_.path,
-      Resumption::Uses{run, sections_, facts, works_,
-                       [&](std::size_t section) { return open_work(run, section, true); }, plan_});
-  if (plan_.copies_first) return 0;
-  is_one_of_several_ = task.update != Update::none && run.settings.sinks > 1;
-  const bool may = task.resume.when != Resume::When::never && !is_one_of_several_;
+      target_.path, Resumption::Uses{run, sections_, facts(), plan_}, files_);
+  const bool may =
+      !plan_.copies_first && task.resume.when != Resume::When::never && !starts_over(run);
   return may ? resumption_->files() : 0;
 }
 
 RunJournal::Facts RowSink::row_facts() const {
-  const std::string shape = fmt::format("{}", fmt::join(shape_of(0), " x "));
+  const std::string shape = fmt::format("{}", fmt::join(shape_of(*info_, 0), " x "));
   return {
       {"version of melflow", kVersion},
       {"setting of the features, by their fingerprint", feature_fingerprint(feature_settings())},
@@ -238,6 +202,24 @@ RunJournal::Facts RowSink::row_facts() const {
       {"shape of rows", shape}};
 }
 
+// Returns everything that decides the bytes of the output. A different order or number of files is
+// detected file by file.
+RunJournal::Facts RowSink::facts() const {
+  RunJournal::Facts out = row_facts();
+  out.emplace_back("layout", layout_facts());
+  out.emplace_back("files of the output", fmt::format("{}", fmt::join(sections_.paths(), "\n")));
+  if (!plan_.is_update) return out;
+  std::vector<std::string> before, places;
+  for (const RowPlan::Section& section : plan_.sections) {
+    before.push_back(section.hash);
+    places.emplace_back(section.in_place ? "in place" : "copied");
+  }
+  out.emplace_back("output to update", fmt::format("{}", fmt::join(before, " ")));
+  out.emplace_back("place of the rows that it has", fmt::format("{}", fmt::join(places, " ")));
+  if (plan_.is_repair) out.emplace_back("kind of update", "repair");
+  return out;
+}
+
 void RowSink::begin(RunContext& run, std::size_t done) {
   const RunTask& task = task_of(run);
   pass_routes_again(plan_, run);
@@ -246,53 +228,78 @@ void RowSink::begin(RunContext& run, std::size_t done) {
   // end.
   if (task.is_dry() || (run.is_stopping() && resumption_->is_there())) {
     resumption_.reset();
+    files_.clear();
     for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
       if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "");
     return;
   }
-  if (done == 0) give_up_work(task.resume);
-  if (plan_.copies_first) {
-    resumption_.reset();
-    return copy_all(run);
-  }
-  begin_journal(run, done);
+  if (done == 0) resumption_->give_up(task.resume, all_files(), starts_over(run));
+  open_files(run, done);
   resumption_.reset();
-  warn_of_locks(run);
-  run.ledger.subscribe([this](std::size_t index, Outcome outcome) {
-    writer_->closed(index, outcome);
-    if (checkpoints_ == nullptr) return;
+  if (plan_.copies_first)
+    copy_first(plan_, {run, *ledger_, *writer_, *statistics_}, files_);
+  else
+    writer_->listen(run.ledger);
+}
+
+// Opens the files and the journal, and accounts for what is done already.
+void RowSink::open_files(RunContext& run, std::size_t done) {
+  const Accounts accounts{run, *ledger_, *writer_, *statistics_};
+  const Resume& resume = task_of(run).resume;
+  const bool updates = plan_.is_update;
+  KeptFiles kept, resumed;
+  if (!plan_.copies_first) kept = keep_planned(plan_, accounts);
+  for (SectionFile& file : files_) file.open_output();
+  std::unique_ptr<RunJournal> journal;
+  std::size_t committed = 0;
+  if (done == 0) {
+    const auto begin_journal = [&] {
+      journal = RunJournal::create(target_.path);
+      journal->append(facts());
+      if (updates) journal->log().sync();
+    };
+    // It comes first where there is an output already, or no file of the run is ever noted in it:
+    // it names the owner of the work file.
+    if (updates || plan_.copies_first) begin_journal();
     try {
-      checkpoints_->closed();
+      for (SectionFile& file : files_) file.open(false);
     } catch (...) {
-      writer_->keep_error();
+      files_.clear();  // first: without a journal nothing tells whose they are
+      if (journal != nullptr) journal->log().remove();
+      throw;
     }
-  });
-}
-
-Opening RowSink::opening(const RunContext& run, bool resumes) const {
-  const bool may_be_there = target_.overwrite || update_of(run) != Update::none;
-  return {may_be_there ? Existing::replace : Existing::refuse, resumes};
-}
-
-void RowSink::warn_of_locks(RunContext& run) const {
-  for (const auto& file : files_) {
-    if (!file->is_unlocked()) continue;
-    run.warn(
-        fmt::format("{}: this file system has no locks: make sure that no other run writes "
-                    "there meanwhile",
-                    file->target()));
-    break;
+    if (journal == nullptr) begin_journal();
+  } else {
+    journal = resumption_->resume(done, accounts, committed, resumed);
+    if (resume.tell)
+      resume.tell(fmt::format("{}: resumes an interrupted {}; {} of {} files are done, with {} {}",
+                              target_.path, updates ? "update" : "run", done,
+                              run.ledger.counts().found, resumed.rows,
+                              updates ? "new rows" : "rows"));
   }
+  checkpoints_ = std::make_unique<Checkpoints>(
+      std::move(journal), committed,
+      Checkpoints::Uses{run, *ledger_, *writer_, files_, target_.checkpoint.count,
+                        target_.sync && !plan_.copies_first, updates, !plan_.copies_first});
+  finishing_ = std::make_unique<Finishing>(Finishing::Uses{
+      run, *this, target_, *info_, feature_settings(), sections_, plan_, *statistics_, *ledger_,
+      *writer_, split_times_.get(), files_, checkpoints_, kept, resumed, starts_over(run)});
+  warn_of_locks(run, files_);
+  if (plan_.copies_first) return;
+  const UnderWay::Entries& left = resumption_->under_way();
+  note_under_way(run, target_.path,
+                 left.empty() && !resume.before.empty() ? left_under_way(resume.before) : left,
+                 *checkpoints_);
 }
 
 // All files are checked before the first is opened, so that a refusal leaves everything untouched.
-void RowSink::check_files(const RunContext& run) const {
+void RowSink::check_files(const RunContext& run, Existing existing) const {
   const std::string advice = planner_->advice();
   for (const std::string& file : all_files()) {
     PartFile::recover(file, task_of(run).plans == nullptr);
     if (!advice.empty() && !target_.overwrite && std::filesystem::exists(file))
       throw RunError(fmt::format("{}: exists already; {}", file, advice));
-    PartFile::check(file, stage_name(), opening(run, false).existing);
+    PartFile::check(file, stage_name(), existing);
     check_is_no_input(file, run);
   }
 }
@@ -305,145 +312,18 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
   return std::nullopt;
 }
 
-void RowSink::drop_waiting() { writer_->drop_waiting(); }
-
 void RowSink::left_out(std::size_t index, int stage, const ItemError& why) {
   ledger_->left_out(index, stage, why);
   writer_->left_out(index);
 }
 
-void RowSink::finish(RunContext& run, Ending ending) {
-  if (files_.empty()) return;
-  try {
-    writer_->check();
-    if (ending == Ending::failed) return leave_work(run);
-    complete_ = ending == Ending::complete;
-    if (!complete_ && plan_.is_update) {
-      run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
-      return leave_work(run);
-    }
-    if (!complete_ && plan_.copies_first) return leave_work(run);
-    if (complete_) {
-      std::vector<std::string> rows;
-      for (const std::string& path : sections_.paths())
-        rows.push_back(part_ ? path : files_of(path).front());
-      check_gives_rows(run, rows);
-    }
-    // A power failure must not destroy what earlier runs have written.
-    const bool updates = update_of(run) != Update::none;
-    const auto timed = [&](const auto& act) {
-      const auto before = std::chrono::steady_clock::now();
-      act();
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
-      if (target_.sync && !updates) sync_seconds_ += took.count();
-    };
-    timed([&] { checkpoints_->commit(); });
-    checkpoints_->ending();
-    writer_->finish();
-    if (const std::size_t next = writer_->order().current(); next < run.ledger.counts().found)
-      throw RunError(fmt::format("{}: not all rows of {} came (a bug in melflow)", target_.path,
-                                 run.source.name(next)));
-    add_in_place();
-    complete(run);
-    splits_ = split_summaries(run);
-    std::vector<PartFile*> parts;
-    for (const auto& file : files_)
-      for (PartFile* part : file->parts()) parts.push_back(part);
-    if (complete_) {
-      for (std::size_t s = 0; s < extended_.size(); ++s)
-        (extended_[s] != nullptr ? extended_[s] : files_[s])->stay();
-      return timed([&] {
-        run.services.find<JointPublication>()->complete(target_.path, parts,
-                                                        target_.sync || updates, [this] {
-                                                          written_ = true;
-                                                          remove_journal();
-                                                        });
-      });
-    }
-    checkpoints_->commit();  // rows that were only in memory so far
-    for (PartFile* part : parts) part->keep();
-    written_ = true;
-  } catch (...) {
-    leave_work(run);
-    throw;
-  }
+void RowSink::finish(RunContext&, Ending ending) {
+  if (finishing_ != nullptr) finishing_->run(ending);
 }
 
-void RowSink::complete(RunContext& run) {
-  const RowOrder& order = writer_->order();
-  const bool has_split_files =
-      target_.split_files && !part_ && manifest_with_splits(run) != nullptr;
-  statistics_->settle(run, order, sections_, files_, complete_);
-  if (target_.normalize && complete_)
-    for (std::size_t s = 0; s < files_.size(); ++s) normalize(run, s);
-  std::vector<std::string> hashes;
-  for (std::size_t s = 0; s < files_.size(); ++s) {
-    const std::int64_t rows = order.total(s);
-    const OutputIndex index{run,
-                            *ledger_,
-                            order,
-                            *info_,
-                            feature_settings(),
-                            complete_,
-                            sections_.first(s),
-                            sections_.end(s),
-                            statistics_->settled(),
-                            &writer_->hashes(),
-                            has_split_files,
-                            plan_.is_repair ? &plan_.sections[s].warnings : nullptr};
-    finish_file(*files_[s], rows, index);
-    hashes.push_back(index.hash());
-    rows_ += rows;
-  }
-  if (plan_.is_update && complete_) checkpoints_->complete(std::move(hashes));
-  if (part_) {
-    part_->rows = rows_;
-    part_->sums = statistics_->sums();
-  }
-}
-
-// Normalises rows, and updates their hashes.
-void RowSink::normalize(RunContext& run, std::size_t section) {
-  if (plan_.normalized_by) return normalize_repaired(run, section);
-  const std::vector<std::int64_t> offsets = writer_->order().offsets();
-  std::atomic<std::size_t> next{sections_.first(section)};
-  on_threads(run.workers, [&] {
-    for (std::size_t i = 0; (i = next.fetch_add(1)) < sections_.end(section);)
-      if (const std::int64_t n = writer_->order().rows(i); n > 0) {
-        statistics_->normalize(i, *files_[section], offsets[i], n);
-        writer_->hashes()[i] = files_[section]->hash_written(offsets[i], n);
-      }
-  });
-}
-
-// Repaired rows are normalised by the statistics of the others. These hold only for the rows as
-// they were, so changed rows are refused.
-void RowSink::normalize_repaired(const RunContext& run, std::size_t section) {
-  const RowOrder& order = writer_->order();
-  const std::vector<std::int64_t> offsets = order.offsets();
-  RowPartFile& file = *files_[section];
-  for (std::size_t i = sections_.first(section); i < sections_.end(section); ++i) {
-    const std::int64_t rows = order.rows(i);
-    if (rows == 0 || plan_.is_kept(section, i)) continue;
-    statistics_->normalize(i, file, offsets[i], rows);
-    std::uint64_t& hash = writer_->hashes()[i] = file.hash_written(offsets[i], rows);
-    const PlannedRange& range = plan_.sections[section].of(i);
-    if (range.giver != nullptr && hash == range.giver->entry(range.entry_of(i)).rows_hash) continue;
-    checkpoints_->remove();
-    checkpoints_.reset();
-    throw RunError(fmt::format(
-        "{}: its rows are normalised by statistics of the recordings as they were, and what {} "
-        "gives now is not what was written: the recording has changed, or this program or "
-        "processor makes other bytes. It is left as it is; rebuild it (overwrite: true)",
-        sections_.path(section), run.source.name(i)));
-  }
-}
-
-RowSink::Shape RowSink::shape_of(std::int64_t rows) const {
-  Shape shape{static_cast<std::uint64_t>(rows)};
-  if (info_->frames > 1) shape.push_back(static_cast<std::uint64_t>(info_->frames));
-  if (!info_->is_samples()) shape.push_back(static_cast<std::uint64_t>(info_->columns));
-  return shape;
+std::vector<std::pair<std::string, Value>> RowSink::summary() const {
+  if (finishing_ == nullptr) return {};
+  return finishing_->summary();
 }
 
 }  // namespace melflow

@@ -1,8 +1,40 @@
 #include "stages/output/row_sink_options.h"
 
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "pipeline/base/text.h"
+#include "stages/files/own_file.h"
 #include "stages/other_names.h"
+#include "stages/path_advice.h"
 
 namespace melflow {
+namespace {
+
+// Only warns: a pipeline may be checked on another machine than the one it runs on.
+void check_folder(const std::string& file, PlanCheck& check) {
+  if (const std::string url = url_problem(file); !url.empty()) return check.error("path", url);
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error))
+    return check.warning("path",
+                         excerpt(file, 4096) +
+                             " is a folder, but path is the name of a file; add one, such as " +
+                             excerpt((std::filesystem::path(file) / "features.h5").string(), 4096));
+  if (folder.empty() || file.find("${") != std::string::npos ||
+      std::filesystem::exists(folder, error) || error)
+    return;
+  const std::string why = path_advice(file);
+  check.warning("path",
+                fmt::format("the folder '{}' does not exist{}", excerpt(folder.string(), 4096),
+                            why.empty() ? ", and a run does not create it; create it first, "
+                                          "or change the path"
+                                        : why));
+}
+
+}  // namespace
 
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.other_names(other_names::of_row_sink());
@@ -55,6 +87,43 @@ void RowSinkOptions::describe_ending(Schema& s) {
       .tuning();
   s.field("sync", sync, "waits until the system has written everything to disk before the run ends")
       .tuning();
+}
+
+void RowSinkOptions::check(const std::string& ending, PlanCheck& check) const {
+  if (path.empty())
+    check.error("", "'path' is missing; write path: FILE, the file that this node makes");
+  if (!path.empty() && !path.ends_with(ending))
+    check.error("path",
+                fmt::format("'{}' does not end in {}; name it NAME{}, since the files beside "
+                            "it are named after NAME",
+                            path, ending, ending));
+  check_folder(path, check);
+  if (dtype == NumberType::int16 && normalize)
+    check.error("normalize",
+                "normalised values go beyond full scale, which int16 cannot hold; "
+                "set dtype: float32, or leave the samples as they are");
+  if (normalize && statistics == StatisticsOf::none)
+    check.error("normalize",
+                "scales by statistics, and none are computed; set statistics: train (or all)");
+  if (!statistics_splits.empty() && statistics != StatisticsOf::train)
+    check.error("statistics_splits",
+                "names the splits of statistics: train; set that, or remove it");
+  if (!statistics_by.empty() && statistics == StatisticsOf::none)
+    check.error("statistics_by",
+                "recordings that it does not name go by the statistics of all, and none are "
+                "computed; set statistics: train (or all)");
+}
+
+Value RowSinkOptions::settings() const {
+  Value out = Value::map({});
+  out.set("dtype", OptionType<NumberType>::echo(dtype));
+  if (!normalize) return out;
+  out.set("normalize", OptionType<StatisticsOf>::echo(statistics));
+  if (!statistics_splits.empty())
+    out.set("statistics_splits", OptionType<std::vector<std::string>>::echo(statistics_splits));
+  if (!statistics_by.empty())
+    out.set("statistics_by", OptionType<std::string>::echo(statistics_by));
+  return out;
 }
 
 }  // namespace melflow

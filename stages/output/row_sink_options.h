@@ -7,6 +7,7 @@
 
 #include "pipeline/options/schema.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/stage/stage.h"
 #include "stages/row_type.h"
 
 namespace melflow {
@@ -25,7 +26,7 @@ struct RowSinkOptions {
   std::vector<std::string> statistics_splits;
   std::string statistics_by;
   bool normalize = false;
-  bool split_files = false;
+  bool split_files = false;  // true for npy_write and tar_write, whose files have no groups
   bool overwrite = false;
   CountOrShare max_dropped{{}, 0.1};
   bool sync = false;
@@ -33,6 +34,10 @@ struct RowSinkOptions {
 
   void describe_rows(Schema& s, const std::string& what);
   void describe_ending(Schema& s);
+  /// Reports what cannot be; `ending`: what `path` has to end in (RowFormat::ending()).
+  void check(const std::string& ending, PlanCheck& check) const;
+  /// Stage::settings() of a sink with these options.
+  [[nodiscard]] Value settings() const;
 };
 
 }  // namespace melflow

@@ -96,11 +96,15 @@ void RowWriter::refuse_unstorable(const MelBatch& batch, const ItemContext& cont
   }
 }
 
-std::size_t RowWriter::resume(std::int64_t rows, std::uint64_t hash, const AboutFile& about) {
-  const std::size_t file = order_.current();
-  if (!order_.stays(file)) hashes_[file] = hash;
-  order_.resume(rows, about);
-  return uses_.sections.of(file);
+void RowWriter::listen(Ledger& ledger) {
+  ledger.subscribe([this](std::size_t file, Outcome outcome) {
+    closed(file, outcome);
+    try {
+      uses_.advanced();
+    } catch (...) {
+      keep_error();
+    }
+  });
 }
 
 void RowWriter::drop_waiting() {
@@ -127,6 +131,7 @@ void RowWriter::finish() {
   for (std::size_t s = 0; s < uses_.sections.size(); ++s) close_gaps(s);
 }
 
+// Notes how a file ended: later files need not wait for one without rows.
 void RowWriter::closed(std::size_t file, Outcome outcome) {
   try {
     if (outcome == Outcome::ok) return hash_overtaken(file);
@@ -151,6 +156,7 @@ void RowWriter::closed(std::size_t file, Outcome outcome) {
   }
 }
 
+// Keeps the error that is being handled.
 void RowWriter::keep_error() {
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = std::current_exception();
@@ -249,7 +255,7 @@ std::size_t RowWriter::copy(const std::vector<PlacedPart>& ready, std::size_t fr
     }
   }
   bytes_.fetch_add(values_of(rows) * size_of(uses_.target.dtype), std::memory_order_relaxed);
-  if (uses_.copied) uses_.copied();
+  uses_.advanced();
   return end;
 }
 

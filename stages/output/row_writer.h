@@ -1,6 +1,13 @@
 // Decides which thread writes which rows, and when: rows are written in manifest order, each as
 // soon as its position is known; rows of files that fail are overwritten; and values that depend on
 // a whole file are finished when its last rows have arrived.
+//
+// Threads: as the parts of the class say. Locks: its mutex is held while parts get their position,
+// blocks are hashed and rows that waited for a whole file are finished, but not while other rows
+// are written or copied, nor while parts are dropped, which closes records of the ledger, whose
+// listeners call back. Under it the mutexes of the statistics, the ledger and a file of chunks are
+// taken, and none of these calls back. Errors: a call that may not throw, as a destructor may
+// make it, keeps its error for the next one that may.
 #pragma once
 
 #include <atomic>
@@ -19,12 +26,12 @@
 #include "pipeline/stage/sink_ledger.h"
 #include "pipeline/stage/stage.h"
 #include "stages/items.h"
-#include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
 #include "stages/output/row_plan.h"
 #include "stages/output/row_sink_options.h"
 #include "stages/output/rows/row_hash.h"
 #include "stages/output/rows/row_order.h"
+#include "stages/output/section_file.h"
 #include "stages/output/sink_statistics.h"
 
 namespace melflow {
@@ -36,34 +43,29 @@ class RowWriter {
     const RowSinkOptions& target;
     const FeatureInfo& info;
     const OutputSections& sections;
-    const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< one per section, before consume()
+    const std::vector<SectionFile>& files;  ///< one per section, open before consume()
     const RowPlan& plan;
     SinkStatistics& statistics;
-    std::function<void()>
-        copied;  ///< called when rows of an existing file were copied; may throw RunError
+    /// Called when a file was closed, or rows of an existing file were copied; may throw RunError.
+    std::function<void()> advanced;
   };
   /// `ledger` must outlive the writer, too, and have `files` files.
   RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files);
 
+  /// Before the first row and after the last one, by one thread.
   [[nodiscard]] RowOrder& order() { return order_; }
-  /// Notes that the next file's rows were written by an interrupted run; before consume(). Returns
-  /// the section that they are in.
-  std::size_t resume(std::int64_t rows, std::uint64_t hash, const AboutFile& about);
+  /// Hears from now on how each file of the run ended; the writer must outlive the run's ledger.
+  void listen(Ledger& ledger);
 
   // ---- from any thread
 
   /// Writes the rows of a batch that have their position, and keeps the others. Throws RunError,
-  /// also for errors of earlier calls of closed().
+  /// also for what closing a file led to before.
   void consume(const MelBatch& in, ItemContext& context);
-  /// Notes how a file ended: later files need not wait for one without rows. As a destructor may
-  /// call it, it does not throw but keeps an error for the next call that can.
-  void closed(std::size_t file, Outcome outcome);
-  /// Notes that this sink does not get the file; does not throw either.
+  /// Notes that this sink does not get the file; keeps an error for the next consume() or check().
   void left_out(std::size_t file) { closed(file, Outcome::skipped); }
   /// Drops parts of files of which others were lost before they came.
   void drop_lost();
-  /// Keeps the error that is being handled for the next consume().
-  void keep_error();
   /// The number of bytes of rows written so far.
   [[nodiscard]] std::uint64_t bytes_written() const {
     return bytes_.load(std::memory_order_relaxed);
@@ -84,7 +86,7 @@ class RowWriter {
 
   /// Drops rows that still wait for earlier files; a run that ended early leaves some.
   void drop_waiting();
-  /// Throws the first error of closed(), if there was one.
+  /// Throws the first error that was kept, if there was one.
   void check();
   /// Copies the rows of earlier files behind the last computed one, and closes the gaps left by
   /// files that failed after their rows had a position (in another branch of the graph).
@@ -96,6 +98,8 @@ class RowWriter {
   [[nodiscard]] std::size_t late_files() const { return late_files_; }
 
  private:
+  void closed(std::size_t file, Outcome outcome);
+  void keep_error();
   void refuse_unstorable(const MelBatch& batch, const ItemContext& context) const;
   bool admit(std::vector<PlacedPart>& ready);
   void finish_values(const std::vector<PlacedPart>& ready);

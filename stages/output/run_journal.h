@@ -9,6 +9,10 @@
 //   commit   the outcomes of the next files of the corpus, all of whose rows are in the work file
 //   ending   from here on the work file may be changed in other ways than by adding rows
 //   complete the hashes of the files of an output that is about to get its name
+//
+// Threads: one at a time; Checkpoints has the lock. What append_under_way() returns is memory that
+// other threads change while the journal is open. Errors: RunError where it cannot be written; what
+// cannot be read ends it (next()).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,9 @@
 // Computes the mean and standard deviation of an output's columns while rows come, and scales the
 // finished rows by them. With statistics: none, no call does anything.
+//
+// Threads: as the parts of the class say; settle() uses the run's threads itself. Locks: that of
+// the sums is held for a moment and takes no other, so that the writer may call with its own held.
+// Errors: RunError, from the constructor, kept_memory() and settle() alone.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +16,11 @@
 
 #include "pipeline/stage/stage.h"
 #include "stages/items.h"
-#include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
 #include "stages/output/row_sink_options.h"
 #include "stages/output/rows/row_order.h"
 #include "stages/output/rows/row_statistics.h"
+#include "stages/output/section_file.h"
 #include "stages/recording_groups.h"
 
 namespace melflow {
@@ -47,7 +51,7 @@ class SinkStatistics {
   /// Notes that the sums are wrong for this file: it has rows that were not added, or rows that
   /// were added are gone.
   void mistake(std::size_t file) { is_stale_ = is_stale_ || counts(file); }
-  using Files = std::vector<std::unique_ptr<RowPartFile>>;
+  using Files = std::vector<SectionFile>;  ///< by section
   /// Computes the statistics, when all rows are in the files; reads the rows again if mistake() was
   /// called, and for the statistics of groups. `is_complete`: whether these are computed, and rows
   /// will be scaled, if the options say so. Throws RunError for rows that are not finite.

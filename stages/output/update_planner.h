@@ -1,6 +1,10 @@
 // Plans an update: which rows of the earlier output are still valid, whether they stay in place or
 // are copied to a new file, and which are dropped. Also plans a repair, which keeps all rows but
 // the damaged ones (RunTask::damaged).
+//
+// Threads: the run's own; it uses the run's threads to look at the files of the corpus. Lifetime:
+// until it has planned; the plan holds the earlier outputs. Errors: RunError that says why an
+// output cannot be updated; no file has been changed then.
 #pragma once
 
 #include <map>

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "stages/output/training/sample_batcher.h"
+#include "stages/training/sample_batcher.h"
 
 using namespace melflow;
 

@@ -1,6 +1,10 @@
 // A log of packed chunks in a file, in the order of their numbers, each after a header with its
 // checksum. Its chunks can be recovered however the program ends, and the file does not depend on
 // which thread is first.
+//
+// Threads: as the parts of the class say. Locks: its mutex is held for a moment, not while chunks
+// are written, and takes no other; a file of chunks may hold its own meanwhile. Lifetime: the file
+// has to outlive it.
 #pragma once
 
 #include <condition_variable>

@@ -8,6 +8,11 @@
 // So the chunks in the log survive whatever happens to the program, HDF5 writes no row, and the
 // file does not depend on who packs when. A chunk is kept in memory from its first row to its last.
 // Rows come nearly in order, so few chunks are open at a time.
+//
+// Threads: write(), roll_back(), hash() and safe_rows() from any, as for RowPartFile; reading,
+// moving rows and completing the file from one at a time, when all rows are written. Locks: its
+// mutex is held for a moment to find a chunk, not while one is packed or written; under it that of
+// the log is taken. Errors: RunError, also from the write that completes a chunk.
 #pragma once
 
 #include <algorithm>

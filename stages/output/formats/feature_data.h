@@ -1,5 +1,5 @@
 // The contents of a feature file, for any format. The readers of the formats (h5_reader,
-// npy_reader) fill it; other code gets it from FeatureFile.
+// npy_reader, kaldi_reader) fill it; other code gets it from FeatureFile.
 #pragma once
 
 #include <cstdint>

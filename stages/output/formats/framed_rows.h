@@ -1,6 +1,10 @@
 // Rows of which each piece has a head before it, as in archives. While a run writes, rows lie one
 // behind the other, so that what holds for all formats holds for these: any order, resuming,
 // statistics, normalising. At the end they are moved apart.
+//
+// Threads: one, when all rows are written. Errors: RunError; rows may then lie apart in part, and a
+// run that resumes compares them with their hashes, since the journal says so before they are moved
+// (Checkpoints::ending()).
 #pragma once
 
 #include <cstdint>

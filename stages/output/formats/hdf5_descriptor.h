@@ -5,6 +5,9 @@
 // the dataset is full of zeros and no error is returned. So this driver reports every write to the
 // library as successful and keeps the first error, which the code that makes the file checks at the
 // end; the file can then be closed as usual.
+//
+// Threads: one at a time, under hdf5_mutex(). Lifetime: it has to outlive every identifier of the
+// file that it makes or opens, and the descriptor has to outlive it.
 #pragma once
 
 #include <cstdint>

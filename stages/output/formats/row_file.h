@@ -4,6 +4,9 @@
 // HDF5 cannot grow a contiguous dataset, and the number of rows is not known before the last file
 // is decoded. So rows are written by RowPartFile from byte kDataOffset on; at the end HDF5 makes a
 // file of the right shape around them, whose dataset begins at the same place and is never written.
+//
+// Threads: rows from any, as for RowPartFile; make_hdf5() from one, when all rows are written; it
+// holds hdf5_mutex(). Errors: RunError, also where HDF5 lost a write (Hdf5Descriptor).
 #pragma once
 
 #include <cstdint>

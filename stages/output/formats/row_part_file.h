@@ -1,6 +1,10 @@
 // A `.part` file that rows are written to, for any format: in place, at their final position from a
 // fixed byte on, by pwrite() from many threads. The class of the format adds everything else at the
 // end.
+//
+// Threads: write() and hash() from any, for different rows at once; every other call from one at a
+// time, before the first row or when all are written. It has no lock: rows never overlap, which
+// RowOrder sees to. Errors: RunError that names the file.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +31,8 @@ struct RowRange {
 class RowPartFile : public PartFile {
  public:
   /// Row 0 begins at byte `data_offset`, behind PartFile::kMark, by which a file that was left is
-  /// known as melflow's; `completed` recognizes one in which other bytes have taken its place.
-  /// Throws RunError as PartFile does.
+  /// known as melflow's, and which resume_at() writes again; `completed` recognizes one in which
+  /// other bytes have taken its place. Throws RunError as PartFile does.
   RowPartFile(const std::string& target, std::string stage, NumberType type,
               std::size_t values_per_row, std::uint64_t data_offset, const Opening& opening,
               Recognizer completed)

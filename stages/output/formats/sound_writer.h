@@ -1,5 +1,7 @@
 // A sound file being written: mono, WAV or FLAC, by libsndfile. It gets its name only when it is
 // complete (stages/files/part_file.h).
+//
+// Threads: one at a time. Errors: RunError that names the file.
 #pragma once
 
 #include <cstdint>

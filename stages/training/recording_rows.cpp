@@ -1,4 +1,4 @@
-#include "stages/output/training/recording_rows.h"
+#include "stages/training/recording_rows.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "stages/output/training/sample_batcher.h"
+#include "stages/training/sample_batcher.h"
 
 #include <algorithm>
 #include <cstring>

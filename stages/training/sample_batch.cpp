@@ -1,4 +1,4 @@
-#include "stages/output/training/sample_batch.h"
+#include "stages/training/sample_batch.h"
 
 #include <chrono>
 #include <utility>

@@ -41,12 +41,12 @@
 #include "stages/items.h"
 #include "stages/manifest.h"
 #include "stages/output/rows/row_order.h"
-#include "stages/output/training/batch_inputs.h"
-#include "stages/output/training/batch_source.h"
-#include "stages/output/training/recording_rows.h"
-#include "stages/output/training/sample_batcher.h"
 #include "stages/row_type.h"
 #include "stages/run_task.h"
+#include "stages/training/batch_inputs.h"
+#include "stages/training/batch_source.h"
+#include "stages/training/recording_rows.h"
+#include "stages/training/sample_batcher.h"
 
 namespace melflow {
 namespace {

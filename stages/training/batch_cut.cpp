@@ -1,4 +1,4 @@
-#include "stages/output/training/batch_cut.h"
+#include "stages/training/batch_cut.h"
 
 #include <algorithm>
 #include <numeric>

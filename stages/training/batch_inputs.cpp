@@ -1,4 +1,4 @@
-#include "stages/output/training/batch_inputs.h"
+#include "stages/training/batch_inputs.h"
 
 #include <algorithm>
 #include <cctype>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "pipeline/base/memory.h"
-#include "stages/output/training/batch_cut.h"
-#include "stages/output/training/sample_batch.h"
+#include "stages/training/batch_cut.h"
+#include "stages/training/sample_batch.h"
 
 namespace melflow {
 

@@ -7,7 +7,7 @@
 
 #include "pipeline/stage/paired_inputs.h"
 #include "pipeline/stage/stage.h"
-#include "stages/output/training/batch_source.h"
+#include "stages/training/batch_source.h"
 
 namespace melflow {
 
