@@ -300,11 +300,9 @@ void MelFront::describe(ComputedBy by) {
 }
 
 void MelFront::set_computed_by(ComputedBy by) const {
-  const bool is_on_cpu = by.backend == "cpu";
-  if (is_on_cpu) by.transform = kernel_->transform();
   // FFTW takes the processor's widest instructions, whatever MELFLOW_INSTRUCTION_SET says.
-  const bool is_by_fftw = kernel_->transform() == "fftw";
-  by.wide_sets_agree = !is_by_fftw;
+  by.wide_sets_agree = kernel_->transform() != "fftw";
+  if (by.backend == "cpu") by.transform = kernel_->transform();
   const std::string_view widest = MelKernel::instruction_sets().front();
   if (by.transform == "fftw" && by.instruction_set != widest)
     by.instruction_set += fmt::format(", FFTW by {}", widest);
