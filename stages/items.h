@@ -187,6 +187,8 @@ struct Batch {
 struct ComputedBy {
   std::string backend, instruction_set;
   bool wide_sets_agree = false;  ///< whether AVX2 and AVX-512 give the same bytes
+  /// What did the Fourier transform on the CPU, "fftw" or "melflow", where it was not the lanes.
+  std::string transform = "";
 
   /// Returns the instruction sets that give the same bytes as `set`, which may also name the
   /// backend or other sets: "avx2 or avx512" where these agree, else "avx2 with FFTW".
