@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The licences of the libraries that a wheel or a bundle carries.
 
-In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...] [--built LIBRARIES]
+In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...] [--built LIBRARIES] [--gpl]
          FOLDER: what is to be packed. Writes into OUT the notices of the packages that its libraries are from and the
          texts that these refer to, and LIBRARIES.txt: each library with its licence, its source package and version,
          and where that is to be had. Prints the licence expression (SPDX) of all that is inside.
@@ -10,7 +10,7 @@ In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...] [--built LIBRAR
          checks what is packed.
 Out: exit status 1, with a line each, where a library is not in the table below or is under the GPL.
 
-PACKAGE: Debian packages whose code is compiled in.
+PACKAGE: Debian packages whose code is compiled in. --gpl: libraries under the GPL are allowed.
 """
 
 from __future__ import annotations
@@ -109,11 +109,11 @@ def libraries_in(path: pathlib.Path) -> list[str]:
     return [name for name, data in packed(path) if is_library(name, data)]
 
 
-def complaint(name: str) -> str | None:
+def complaint(name: str, is_gpl: bool) -> str | None:
     licence = LICENCES.get(name_of(name))
     if licence is None:
         return f"{name}: is not in the table of {pathlib.Path(__file__).name}; look its licence up and add it"
-    if re.search(r"(?<!L)GPL", licence) and "WITH" not in licence:
+    if re.search(r"(?<!L)GPL", licence) and "WITH" not in licence and not is_gpl:
         return f"{name}: is under {licence}, and so would all be that is given away with it"
     return None
 
@@ -197,7 +197,7 @@ def write_notices(folder: pathlib.Path, out: pathlib.Path, compiled_in: list[str
             file.write(f"{path}{', compiled in' if path in compiled_in else ''}\n    {licence}\n"
                        f"    Debian's source package {package.source}, version {package.version}:\n"
                        f"    https://snapshot.debian.org/package/{package.source}/{package.version}/\n")
-    for text in ("GPL-3", "LGPL-2", "LGPL-2.1", "Apache-2.0"):
+    for text in ("GPL-2", "GPL-3", "LGPL-2", "LGPL-2.1", "Apache-2.0"):
         shutil.copyfile(TEXTS / text, out / text)
     return expression(licences)
 
@@ -206,11 +206,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=pathlib.Path, metavar="PATH")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--gpl", action="store_true")
     parser.add_argument("--notices", type=pathlib.Path, metavar="OUT")
     parser.add_argument("--built", type=pathlib.Path, metavar="LIBRARIES")
     parser.add_argument("--compiled-in", nargs="*", default=[], metavar="PACKAGE")
     arguments = parser.parse_args()
-    complaints = [f"{path}: {said}" for path in arguments.paths for one in libraries_in(path) if (said := complaint(one))]
+    complaints = [f"{path}: {said}" for path in arguments.paths for one in libraries_in(path) if (said := complaint(one, arguments.gpl))]
     for line in complaints:
         print(f"licences: {line}", file=sys.stderr)
     if complaints:

@@ -20,6 +20,7 @@
 
 #include "pipeline/base/memory.h"
 #include "pipeline/base/number_type.h"
+#include "stages/declared_audio.h"
 #include "stages/files/file_state.h"
 #include "stages/files/unique_fd.h"
 
@@ -51,8 +52,9 @@ struct FileRef {
   /// Where the bytes are, if not in a file of their own; else without a value and null.
   std::optional<FilePart> part;
   std::shared_ptr<const Container> container;
-  int channel = 0;      ///< of the file, from 1, which alone is the recording; 0: all are
-  double duration = 0;  ///< by the list that names it [s]; 0: it does not say so
+  int channel = 0;  ///< of the file, from 1, which alone is the recording; 0: all are
+  /// What the entries of the list that are cut out of it say, each once where they follow another.
+  std::vector<DeclaredAudio> declared;
 
   [[nodiscard]] std::size_t bytes() const { return 0; }
   [[nodiscard]] std::size_t rows() const { return 0; }
@@ -69,7 +71,8 @@ struct RawBytes {
   std::size_t window = 0;   ///< [bytes] to read at a time from `fd`
   std::uint64_t size = 0;   ///< [bytes]; 0 where nothing is read
 
-  /// Of a recording whose size was not known, at most what it was taken for: the rest is in `fd`.
+  /// The bytes in memory. For a recording of unknown size at most the size that was assumed: the
+  /// rest is in `fd`.
   [[nodiscard]] std::size_t bytes() const {
     return fd && file->container ? std::min(size, file->size) : size;
   }

@@ -1,5 +1,5 @@
-// What a run is for: the one service by which the caller of a run tells its source and its sinks
-// what to do beside making outputs from a corpus.
+// The task of a run: the one service by which its caller tells source and sinks what to do beside
+// making outputs from a corpus.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,9 @@
 
 namespace melflow {
 
+template <class Batch>
 class BatchQueue;
+struct SampleBatch;
 class BufferPool;
 struct CorpusSurvey;
 struct FrozenCorpus;
@@ -25,7 +27,9 @@ class OutputPlanner;
 struct RowPlan;
 class WholeFiles;
 
-/// How a sink treats the output of an earlier run.
+/// How a sink treats the output of an earlier run. Other than with `none`, an existing output is
+/// replaced without `overwrite`, also where RunTask::planner is given, and a pipeline that cannot
+/// be updated refuses (RefusesUpdate).
 enum class Update {
   none,    ///< makes a new output
   append,  ///< rows that are still valid stay in place, new ones are appended
@@ -49,14 +53,14 @@ struct Resume {
   std::function<void(const std::string&)> tell = {};  ///< reports what was found; may be empty
   /// Ends the program, saying that a decoder hangs; where empty, a hanging decoder is left alone.
   std::function<void(const std::string&)> leave = {};
-  /// The path at which a program that is gone began the same output; "" for none. Which recordings
-  /// it was decoding is read there.
+  /// The path where another program, now ended, began the same output; "" for none. Its journal
+  /// there says which recordings it was decoding.
   std::string before = {};
 };
 
 /// A training program's parameters for a pass over the corpus (RunTask::delivery).
 struct BatchDelivery {
-  std::shared_ptr<BatchQueue> queue;
+  std::shared_ptr<BatchQueue<SampleBatch>> queue;
   /// Tells the program, before its next batch, what the run warns of as a whole.
   std::function<void(std::string)> warn = {};
   /// The memory of batches, which one pass leaves to the next. Null: each pass has its own.
@@ -84,7 +88,7 @@ struct RunTask {
   /// other file that was ok are kept, even if the recording has changed or is gone.
   std::optional<std::map<std::string, std::vector<std::size_t>>> damaged = {};
   /// Makes the planner of each sink, which decides which rows it takes from existing files; empty:
-  /// an update's own.
+  /// that of an update, or where `update` is none one that computes all rows.
   std::function<std::unique_ptr<OutputPlanner>()> planner = {};
   /// Filled in by a dry run that plans the outputs; with fewer than all where it was stopped.
   std::shared_ptr<std::vector<RowPlan>> plans = {};
@@ -94,8 +98,8 @@ struct RunTask {
   std::shared_ptr<BatchDelivery> delivery = {};  ///< where the stage `batches` delivers, or null
   Resume resume = {};
 
-  /// By output that is updated: the files that it has. Filled in by the sinks before the source
-  /// starts.
+  /// For each output that is updated: the files that it has. Filled in by the sinks before the
+  /// source starts.
   std::vector<std::vector<EarlierFile>> earlier = {};
 
   /// In a dry run nothing is read or written: the sinks close every file as not run.

@@ -30,7 +30,7 @@ void add_rows(const FeatureFile& file, std::vector<std::string>& out) {
     if (are_rows_right(file, e)) continue;
     out.push_back(
         fmt::format("{}: the rows of {} are not those that its index describes; "
-                    "`melflow verify` says of how many files that is so",
+                    "`melflow verify` says how many files have wrong rows",
                     file.path(), e.path));
     return;
   }
@@ -106,10 +106,10 @@ std::vector<std::string> files_of_all(const FeatureFile& file) {
   return out;
 }
 
-std::vector<std::string> misfits(const FeatureFile& file) {
+std::vector<std::string> misfits(const FeatureFile& file, bool with_rows) {
   std::vector<std::string> out;
   if (std::string flaw = file.flaw(); !flaw.empty()) out.push_back(std::move(flaw));
-  add_rows(file, out);
+  if (with_rows) add_rows(file, out);
   add_others(file, out);
   return out;
 }

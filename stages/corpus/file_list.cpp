@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "pipeline/stage/registry.h"
 #include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/feed.h"
@@ -63,6 +64,15 @@ struct SourceOptions {
   }
 };
 
+// What Python is needed for, as the user wrote it.
+std::string what_needs_python(const FileListOptions& o) {
+  if (o.is_store)
+    return fmt::format("the root {}, a URL", without_secrets(o.arguments.map.find("root")->text()));
+  if (!o.lists_of_call.empty())
+    return fmt::format("the manifest {} with commands: allow", o.lists_of_call.text());
+  return o.call;
+}
+
 class FileList final : public Source<FileRef>,
                        public ManifestSource,
                        public MakesAhead,
@@ -77,7 +87,7 @@ class FileList final : public Source<FileRef>,
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
   }
 
-  // Recordings of Python may come from anywhere, so that their readers wait.
+  // Recordings that Python gives may come from anywhere, so reading them may take long.
   [[nodiscard]] StageResources resources() const override {
     constexpr int kAtOnce = 32;
     for (const Corpus& c : corpora_)
@@ -114,7 +124,7 @@ class FileList final : public Source<FileRef>,
     return manifest_.source_of(i);
   }
 
-  // Fills in whose rule the utterances follow, so that the configuration which an output stores
+  // Sets utterances.rule by the kind of the lists, so that the configuration stored in an output
   // gives the same samples without the lists.
   static std::vector<NodeSpec> expand(const NodeSpec& spec) {
     NodeSpec out = spec;
@@ -159,7 +169,7 @@ class FileList final : public Source<FileRef>,
     for (const Corpus& c : corpora_) fields.push_back(c.options.fields());
     for (const Corpus& c : corpora_)
       if (!c.options.call.empty()) {
-        if (python_host() == nullptr) throw NeedsPython{c.options.call};
+        if (python_host() == nullptr) throw NeedsPython{what_needs_python(c.options)};
         out.set(property::kIsGiven, true);
       }
     out.set(property::kManifestFields,
@@ -238,7 +248,10 @@ class FileList final : public Source<FileRef>,
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);
     if (!frozen_.empty()) check_is_frozen(i);
     file->problem = manifest_.problem(i);
-    file->duration = manifest_.duration(i);
+    for (std::size_t r = i; r < i + records; ++r)
+      if (const DeclaredAudio audio = manifest_.declared(r);
+          !audio.is_empty() && (file->declared.empty() || file->declared.back() != audio))
+        file->declared.push_back(audio);
     file->stored = feed_->find(i, now);
     const bool is_packed = file->part && file->part->is_deflated;
     const SourceInfo info{file->path, file->size,
@@ -340,8 +353,8 @@ class FileList final : public Source<FileRef>,
          {labels, splits, files_of_several_sources(manifest_), labels_not_in_training(manifest_)})
       if (!remark.empty()) warn(remark);
   }
-  // In an update a file may have a stamp already: that of the rows which an output has of it. Rows
-  // of two states of a file have no stamp that is right for both; the next update makes them again.
+  // In an update a file may have the stamp of rows that an output keeps. If the file has changed
+  // since, no stamp is right for the rows of all outputs; the next update makes them again.
   void note_stamp(FileStamp& noted, const FileStamp& now) const {
     if (!is_update_ || noted.size < 0 || noted == now)
       noted = now;
@@ -363,7 +376,7 @@ class FileList final : public Source<FileRef>,
         manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
   }
 
-  // The path of Python's recordings has no secrets.
+  // Paths of Python's recordings omit secrets, and so do not tell such corpora apart.
   void check_are_told_apart() const {
     std::map<std::string, const Corpus*> seen;
     for (const Corpus& c : corpora_) {
@@ -395,7 +408,7 @@ class FileList final : public Source<FileRef>,
   ContainedItems contained_;
   NotTaken not_taken_;
   std::vector<FileStamp> stamps_;
-  std::vector<FileStamp> frozen_;  // the required stamps, where the corpus was listed before
+  std::vector<FileStamp> frozen_;  // the required stamps, if the corpus was listed in advance
   std::shared_ptr<ContentHashes> contents_;  // null where they are not asked for
 };
 

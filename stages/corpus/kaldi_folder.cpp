@@ -256,10 +256,10 @@ TableReader::Place KaldiFolder::place(int column) const {
   return {lines_->path(), lines_->number()};
 }
 
-double KaldiFolder::duration(bool) const {
-  if (const int c = column("recording_duration"); c >= 0) return seconds_in(cell(c));
+DeclaredAudio KaldiFolder::declared(bool) const {
+  if (const int c = column("recording_duration"); c >= 0) return {.seconds = seconds_in(cell(c))};
   const Other::Text* text = durations_ ? text_of(*durations_) : nullptr;
-  return text == nullptr ? 0 : seconds_in(text->text);
+  return {.seconds = text == nullptr ? 0 : seconds_in(text->text)};
 }
 
 bool KaldiFolder::next() {
@@ -318,7 +318,7 @@ std::string KaldiFolder::of_channel(const std::string& path, const std::string& 
       number >= FileChannel::kMost)
     bad(fmt::format("the channel is '{}', which is not a number from 0 to {}", excerpt(channel),
                     FileChannel::kMost - 1));
-  if (keeps_commands_)  // recordings are called after their ids there
+  if (keeps_commands_)  // there a recording has its id as path
     bad("the channel of a line of segments does not go with commands: allow; choose it in wav.scp");
   if (number == 0 && channel_of(path)) return path;
   if (channel_of(path))

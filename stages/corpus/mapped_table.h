@@ -24,12 +24,14 @@ class MappedTable final : public TableReader {
   [[nodiscard]] int find_column(std::string_view name) override;
   [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
-  /// A cell of a template is where its row is.
+  /// A cell made by a template has the place of its row.
   [[nodiscard]] Place place(int column) const override {
     return table_->place(column < made() ? kRow : column - made());
   }
   [[nodiscard]] std::string_view id() const override { return table_->id(); }
-  [[nodiscard]] double duration(bool by_parts) const override { return table_->duration(by_parts); }
+  [[nodiscard]] DeclaredAudio declared(bool by_parts) const override {
+    return table_->declared(by_parts);
+  }
   [[nodiscard]] bool has_fixed_columns() const override { return table_->has_fixed_columns(); }
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 

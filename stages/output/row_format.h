@@ -1,4 +1,4 @@
-// What a sink of rows says of its file format: RowSink derives from it and each format's sink
+// The file format of a sink of rows: RowSink derives from this interface, and each format's sink
 // implements it.
 //
 // Threads: the run calls from one thread at a time, before the first row and after the last one;
@@ -26,13 +26,16 @@ class RowFormat {
 
   /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;
-  /// What `path` has to end in, since the files beside it are named after it; "": in anything.
+  /// The ending that `path` must have, since the files beside it are named after it; "": any.
   [[nodiscard]] virtual const char* ending() const { return ""; }
-  /// The paths of all files that make up the output at `path`, one with rows first.
+  /// The paths of all files that make up the output at `path`, one with rows first. The plan asks
+  /// also for a path without ending(), which it refuses; then any list will do.
   [[nodiscard]] virtual std::vector<std::string> files_of(const std::string& path) const {
     return {path};
   }
-  /// Makes the file that takes the rows; called before the first row. Throws RunError.
+  /// Makes the file that takes the rows; called before the first row. Where extensible_at() is one,
+  /// `path` may also be SectionFile::added_path(), without ending() and without files beside it.
+  /// Throws RunError.
   [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file(
       const std::string& path, const Opening& opening) const = 0;
   /// The most memory [bytes] that the files use when that many threads write to that many of them.
@@ -40,10 +43,12 @@ class RowFormat {
     return 0;
   }
   /// The byte at which the rows of an output must begin to be extended in place; -1 where outputs
-  /// of this format cannot be extended.
+  /// of this format cannot be extended: an update copies their rows to a new file.
   [[nodiscard]] virtual std::int64_t extensible_at() const { return -1; }
-  /// Adds everything but the rows to a file from make_row_file(); called after the last row.
-  /// Throws RunError, also where it reads back something else than it wrote.
+  /// Adds everything but the rows to a file from make_row_file(); called after the last row, also
+  /// that of a run that was stopped (not `index.complete`), which a later one goes on with: rows
+  /// must stay where they are then. Throws RunError, also where it reads back something else than
+  /// it wrote.
   virtual void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) = 0;
   /// The name of the file's layout, for the report; "" where the format has only one.
   [[nodiscard]] virtual std::string layout_name() const { return ""; }

@@ -26,7 +26,7 @@ struct RowSinkOptions {
   std::vector<std::string> statistics_splits;
   std::string statistics_by;
   bool normalize = false;
-  bool split_files = false;
+  bool split_files = false;  // true for npy_write and tar_write, whose files have no groups
   bool overwrite = false;
   CountOrShare max_dropped{{}, 0.1};
   bool sync = false;

@@ -1,6 +1,6 @@
 """Lets every call of the system that a job makes fail once, and looks at how the job ends.
 
-In:  fault_walk.py MELFLOW LIBRARY [--part] [--cases ...] [--calls ...] [--jobs J]
+In:  fault_walk.py MELFLOW LIBRARY [--part] [--cases A,B] [--calls A,B] [--jobs J]
      LIBRARY: fail_call.cpp, built. Without --part all of it: some thousand runs of 30 small files.
 Out: a line for each run that ended wrong, and one in all; exit status 0 when there is none, 1 else,
      3 where Python lacks h5py.

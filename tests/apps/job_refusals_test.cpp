@@ -207,6 +207,9 @@ TEST_CASE("job: a program that would make other bytes refuses before it computes
   job.write();
   const Ended worked = exits(1, example.work());
   CHECK(has(worked.err, "it was made with another instruction set (abacus, now "));
+  const Ended merged = exits(1, example.merge());
+  CHECK(has(merged.err, "its parts were made with instruction set abacus, and this is "));
+  CHECK(!fs::exists(example.folder / "out.h5"));
   CHECK(fs::is_empty(example.folder / "job/parts"));
   CHECK(fs::is_empty(example.folder / "job/work"));
   CHECK(!fs::exists(example.folder / "job/claims/0000.json"));
@@ -363,7 +366,7 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   for (const Row& row :
        {Row{{"plan", "two.yaml", "-o", "job"}, 1, "a job has one output of rows"},
         Row{{"plan", "sound.yaml", "-o", "job"}, 1, "a job has one output of rows"},
-        Row{{"plan", "synthetic.yaml", "-o", "job"}, 1, "a job has those of a file_list"},
+        Row{{"plan", "synthetic.yaml", "-o", "job"}, 1, "a job takes those of a file_list"},
         Row{{"plan", "one.yaml", "-o", "job", "--part", "0"},
             2,
             "--part: a part has at least a byte"},

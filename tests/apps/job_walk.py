@@ -1,6 +1,6 @@
 """Kills the programs that make a job's parts, lets others go on, and compares the output with that of one machine.
 
-In:  job_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases ...] [--jobs J]
+In:  job_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases A,B] [--jobs J]
      LIBRARY: fail_call.cpp, built. N programs are killed in all: at a call of the system, half of them at one that
      changes files. Most are workers, one alone, two one behind the other, or two at the same time; every eighth makes the
      plan, every eighth merges.

@@ -1,6 +1,6 @@
 """Kills runs, lets the same command go on, and compares the output with that of a run that was never interrupted.
 
-In:  kill_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases ...] [--jobs J] [--python PYTHON]
+In:  kill_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases A,B] [--jobs J] [--python PYTHON]
      LIBRARY: fail_call.cpp, built. PYTHON: one with the package melflow; then the cases are pipelines that call
      functions of Python, run by it in place of MELFLOW. N runs are killed in all, spread over the cases: half of them at a call of the
      system that changes files, from the first on, the others at any call. Every third is killed again while it goes on.

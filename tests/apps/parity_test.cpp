@@ -72,7 +72,7 @@ TEST_CASE("parity: arguments that do not fit are refused before Python is starte
        {{"--node", "mel"}, 2, "--node requires a pipeline as the first FILE"},
        {{"--reference", "whisper", "a.wav", "--preset", "nemo"},
         2,
-        "melflow: --preset nemo: whisper has no such preset; those that it has are whisper, "
+        "melflow: --preset nemo: whisper has no such preset; it has whisper, "
         "whisper_large_v3\n"},
        {{"--reference", "whisper", "a.wav", "--preset", "nemo", "--preset", "whisper"},
         2,
@@ -115,7 +115,7 @@ TEST_CASE("parity: a pipeline without a mel node that can be compared is refused
         2,
         "--node mroe: two.yaml has no such mel node. Did you mean 'more'? It has mel, more"},
        {{"two.yaml", "--node", "more"}, 1, "melflow verify-parity: this needs Python"},
-       {{"none.yaml"}, 1, "none.yaml: no node of it is a mel"},
+       {{"none.yaml"}, 1, "none.yaml: has no node of the stage mel"},
        {{"p.yaml", "--var", "DTAA=clips", "a.wav"}, 78, "DTAA"}});
 }
 

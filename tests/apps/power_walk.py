@@ -1,7 +1,7 @@
 """Lets the power fail at every moment of runs, lets the same command go on with what the disk may hold then, and compares
 the output with that of a run that was never interrupted.
 
-In:  power_walk.py MELFLOW LIBRARY [--cases ...] [--most N] [--seed S] [--jobs J]
+In:  power_walk.py MELFLOW LIBRARY [--cases A,B] [--most N] [--seed S] [--jobs J]
      LIBRARY: disk_log.cpp, built. --most: so many moments of a case, drawn; default all.
 Out: a line for each that ended wrong, and a table; exit status 0 when there is none, 1 else.
 

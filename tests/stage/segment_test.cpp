@@ -185,7 +185,7 @@ TEST_CASE("segment: lengths in time follow the rate") {
   CHECK(other.entry.outcome == Outcome::failed);
   CHECK(other.entry.reason ==
         "is sampled at 8000 Hz, where a window has 200 samples instead of 400; put a resample "
-        "stage before");
+        "stage before this node");
 }
 
 TEST_CASE("segment: asks for blocks that need not be joined, and passes these on as they are") {
@@ -242,7 +242,7 @@ TEST_CASE("segment: at another rate a time is no length, no hop or the whole fil
       CHECK(got.entry.outcome == Outcome::failed);
       CHECK(got.blocks.empty());
       CHECK(got.entry.reason == fmt::format("is sampled at {} Hz, where a {}; put a resample stage "
-                                            "before",
+                                            "before this node",
                                             row.rate, row.what));
     }
   }
@@ -328,9 +328,9 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
       {"{length: 512}", {}},
       {"{long: {length: 1024}, short: {length: 512}}", {}},
       {"{length: 512, long: {length: 1024}, short: {length: 512}}",
-       {"long: length and hop are for windows of one stage"}},
+       {"long: cannot be set together with length or hop"}},
       {"{hop: 5, long: {length: 1024}, short: {length: 512}}",
-       {"long: length and hop are for windows of one stage"}},
+       {"long: cannot be set together with length or hop"}},
       {"{long: {length: 1024}}", {"short: has no length; set it"}},
       {"{max_length: 0}", {"max_length: no recording is that short; give a length or remove it"}},
       {"{min_length: 10, max_length: 9}",

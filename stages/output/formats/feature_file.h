@@ -1,4 +1,5 @@
-// Reads the files that hdf5_write and npy_write make; docs/output-format.md describes them.
+// Reads the files that hdf5_write, npy_write and kaldi_write make; docs/output-format.md and
+// docs/corpora.md describe them.
 //
 // Threads: calls that read rows of HDF5 use the library, and while a run writes they are made under
 // hdf5_mutex(); what was read by the constructor may be asked for from any. Errors: RunError that

@@ -1,5 +1,5 @@
-// Writes an OutputIndex as two files beside the rows: an array with a record for each file of the
-// run, and a JSON document with everything else.
+// Writes an OutputIndex as two files beside rows of any format but HDF5: an array with a record for
+// each file of the run, and a JSON document with everything else.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace melflow {
 
 constexpr const char* kNpyEnding = ".npy";
 /// The paths of the index for rows at "features.npy" or "features.ark": "features.index.npy" and
-/// "features.index.json".
+/// "features.index.json". `rows` ends in four characters like these, whichever they are.
 std::string npy_index_path(const std::string& rows);
 std::string npy_document_path(const std::string& rows);
 
