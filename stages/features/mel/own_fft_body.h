@@ -26,9 +26,9 @@ struct Halves {
 MELFLOW_INLINE DoublePoint points_at(const double* re, const double* im, std::int64_t at) {
   return {DoubleLanes::load(re + at), DoubleLanes::load(im + at)};
 }
-MELFLOW_INLINE void put(DoublePoint point, double* re, double* im) {
-  point.re.store(re);
-  point.im.store(im);
+MELFLOW_INLINE void put(DoublePoint value, double* re, double* im) {
+  value.re.store(re);
+  value.im.store(im);
 }
 
 // A step of Stockham's transform, which needs no reordering: with N = parts * radix points in each
