@@ -12,7 +12,8 @@ import melflow
 import corpus
 
 LOADS = """
-import melflow, os, sys, threading
+import melflow, os, sys, threading, warnings
+warnings.simplefilter("ignore")  # of recordings without rows, where an epoch ends in time
 yaml, file, threads, kinds = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4].split()
 taken = threading.Semaphore(0)
 

@@ -45,7 +45,7 @@ class TextsTest(unittest.TestCase):
     def test_batches_have_them(self, name, loader):
         seen = []
         for batch in loader:
-            names = (loader if name == "stream" else loader.sets if name == "of files" else loader.rows).label_names
+            names = (loader if name == "stream" else loader.rows).label_names
             for i, path in enumerate(batch["path"]):
                 folder = path.split("/")[0]
                 self.assertTrue(os.path.exists(os.path.join(self.root, path)))
