@@ -20,6 +20,7 @@
 #include "pipeline/base/text.h"
 #include "stages/corpus/text_lines.h"
 #include "stages/files/json_bytes.h"
+#include "stages/output/row_sink.h"
 
 namespace melflow {
 namespace {
@@ -128,13 +129,15 @@ Plan Job::load(const LoadOptions& given, const std::string& output) const {
   LoadOptions options = given;
   if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
   Plan plan = load_plan(in(kJobPipeline), options);
-  // Refuses another sink, which could write to any place that the job's author chose.
+  // Refuses another sink, which could write to any place that the job's author chose, or could not
+  // write a part.
   for (const PlanNode& node : plan.nodes)
-    if (node.info->traits.kind == StageKind::sink && node.name != sink)
+    if (node.info->traits.kind == StageKind::sink &&
+        (node.name != sink || dynamic_cast<const RowSink*>(node.stage.get()) == nullptr))
       throw RunError(
-          fmt::format("{}: its pipeline has another output than {}, {}; the pipeline of a "
-                      "job has one, so plan again",
-                      folder, excerpt(sink), node.name));
+          fmt::format("{}: its pipeline has another output than rows by {}: {} ({}); the pipeline "
+                      "of a job has this one alone, so plan again",
+                      folder, excerpt(sink), node.name, node.stage_name));
   // The configuration as it was planned, perhaps by an earlier version. With a path that is not
   // UTF-8 it cannot be read as YAML, and this version plans it again.
   Value planned = is_utf8(config)  ? read_document(config, "job.json").root

@@ -405,8 +405,14 @@ class StoredTest(unittest.TestCase):
                     record.unlink()
                 self.change_job("  write:", f"  more: {{stage: {stage}, from: decode, path: {self.at('victim')}}}\n  write:")
                 for words in (("work", "job"), ("work", "job", "--trust"), ("merge", "job")):
-                    self.assertIn("its pipeline has another output than write, more", self.program(*words, code=1))
+                    self.assertIn("its pipeline has another output than rows by write: more", self.program(*words, code=1))
                 self.assertEqual(os.listdir(self.at("victim")), [])
+
+    def test_the_output_of_a_job_has_rows(self):
+        self.job("out.h5", works=False)
+        self.change_job('stage: hdf5_write, from: mel, path: "out.h5", overwrite: true', "stage: tap, from: mel, path: out")
+        for words in (("work", "job", "--trust"), ("merge", "job", "--trust")):
+            self.assertIn("its pipeline has another output than rows by write: write (tap)", self.program(*words, code=1))
 
     def test_a_job_has_no_links(self):
         self.job("out.h5")
