@@ -72,7 +72,9 @@ LICENCES = {
     "nanobind": "BSD-3-Clause",
 }
 OWN = ("libmelflow", "_melflow", "nanobind")  # their texts come with them
-TEXTS = pathlib.Path("/usr/share/common-licenses")  # which Debian's notices refer to
+# Debian's notices refer to these files for the texts of licences that begin so.
+TEXTS = pathlib.Path("/usr/share/common-licenses")
+TEXT_OF = {"GPL-2": "GPL-2", "GPL-3": "GPL-3", "LGPL-2.0": "LGPL-2", "LGPL-2.1": "LGPL-2.1", "Apache-2.0": "Apache-2.0"}
 
 
 def name_of(path: str) -> str:
@@ -197,8 +199,9 @@ def write_notices(folder: pathlib.Path, out: pathlib.Path, compiled_in: list[str
             file.write(f"{path}{', compiled in' if path in compiled_in else ''}\n    {licence}\n"
                        f"    Debian's source package {package.source}, version {package.version}:\n"
                        f"    https://snapshot.debian.org/package/{package.source}/{package.version}/\n")
-    for text in ("GPL-2", "GPL-3", "LGPL-2", "LGPL-2.1", "Apache-2.0"):
-        shutil.copyfile(TEXTS / text, out / text)
+    for begin, text in TEXT_OF.items():
+        if any(one.startswith(begin) for one in licences):
+            shutil.copyfile(TEXTS / text, out / text)
     return expression(licences)
 
 
