@@ -78,8 +78,6 @@ void RecordingStore::run(std::packaged_task<Rows()> task) {
     lock.unlock();
     return task();
   }
-  ++queued_;
-  lock.unlock();
   workers_->enqueue([this, task = std::make_shared<std::packaged_task<Rows()>>(std::move(task))] {
     const auto is_over = [this] {
       const std::lock_guard stopping(mutex_);
@@ -90,6 +88,7 @@ void RecordingStore::run(std::packaged_task<Rows()> task) {
     --queued_;
     ended_->notify_all();
   });
+  ++queued_;  // before the task can take the lock; not if there was no memory for it
 }
 
 RecordingStore::Rows RecordingStore::make(std::size_t recording) {

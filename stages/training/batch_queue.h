@@ -1,5 +1,5 @@
-// Batches on their way to a training program: made ahead of it, by one thread or several, and taken
-// in order by one.
+// A queue of prefetched batches for a training program: one thread or several make them, and one
+// takes them in order.
 #pragma once
 
 #include <algorithm>
