@@ -210,6 +210,13 @@ class Concat final : public SideBySide {
           "concat takes rows of features, but {0} gives samples; leave {0} out of from, "
           "and give it an output of its own",
           name);
+    // Steps that remain (MelPart::pending) are for some of the columns, and keep the rows.
+    for (const auto& [info, node] : {std::pair(&a, &first), std::pair(&b, &name)})
+      if (info->frames == 0 && !info->resized_by.empty())
+        return fmt::format(
+            "{} gives rows that {} made, which are not the frames of a recording; put concat before "
+            "{}, or behind segment, where each window has rows of its own",
+            *node, info->resized_by, info->resized_by);
     if ((a.frames > 0) != (b.frames > 0))
       return fmt::format("{} gives a row for each {}, {} for each {}; put both behind one segment",
                          first, a.frames > 0 ? "window" : "frame", name,
