@@ -129,7 +129,9 @@ constexpr OtherName kMel[] = {
      "in a node fit_rows after this one, with extra: 1; without, rows are stored for each file "
      "unpadded, and a training loop pads its batches"},
     {"pad_value", "NeMo", "fit_rows.value", "in a node fit_rows after this one"},
-    {"frame_splicing", "NeMo", "stack.frames", "in a node stack after this one"},
+    {"frame_splicing", "NeMo", "",
+     "remove it: NeMo repeats the columns of every frame; a node stack after this one joins "
+     "neighbouring frames"},
     {"lfr_m", "FunASR", "stack.frames",
      "in a node stack after this one: frames: 7, hop: 6, left: 3, tail: replicate"},
     {"lfr_n", "FunASR", "stack.hop",
@@ -189,8 +191,6 @@ constexpr OtherName kStack[] = {
     {"lfr_n", "FunASR", "hop"},
     {"stack", "", "frames"},
     {"n_frames", "", "frames"},
-    {"n_steps", "librosa", "frames"},
-    {"frame_splicing", "NeMo", "frames"},
     {"left_context", kKaldis, "left", "frames: left_context + 1 + right_context, hop: 1"},
     {"right_context", kKaldis, "frames", "left_context + 1 + right_context, and hop: 1"},
     {"left_frames", "SpeechBrain", "left", "and frames: left_frames + 1 + right_frames, hop: 1"},
@@ -198,7 +198,6 @@ constexpr OtherName kStack[] = {
     {"stride", "Transformers", "hop"},
     {"skip", "", "hop"},
     {"n", kKaldis, "hop", "as in subsample-feats, with frames: 1"},
-    {"delay", "librosa", "hop"},
     {"padding_value", "Transformers", "value", "with tail: value"},
     {"pad_value", "", "value", "with tail: value"},
 };
