@@ -1,5 +1,5 @@
-// What a verb prints to and what stops it. The program melflow has its standard files and signals;
-// a process that runs verbs itself, such as Python, has a Console.
+// Where a verb prints to, and how it is stopped. The program melflow has its standard files and
+// signals; a process that runs verbs itself, such as Python, has a Console.
 #pragma once
 
 #include <cstdio>
@@ -35,8 +35,8 @@ Console* console();
 /// Whether the verb that this process runs has been asked to stop, for long work between runs.
 bool is_asked_to_stop();
 
-/// Makes a console the present one until it is destroyed. Waits until another one is no longer, as
-/// a process runs one verb at a time; throws RunError where the verb is stopped meanwhile. Also
+/// Makes a console the present one until it is destroyed. Waits while another one is present, as a
+/// process runs one verb at a time; throws RunError where the verb is stopped meanwhile. Also
 /// restores the working folder, which some verbs change.
 class ConsoleScope {
  public:

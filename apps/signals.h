@@ -10,8 +10,8 @@
 
 namespace melflow {
 
-/// While one exists, SIGINT, SIGTERM and SIGHUP wait for a StopOnSignal, where there is none for
-/// the next one. Those that wait at the end are raised again.
+/// While one exists, SIGINT, SIGTERM and SIGHUP wait for a StopOnSignal, the present or the next
+/// one. Signals that still wait at the end are raised again.
 class HeldSignals {
  public:
   /// Throws std::system_error.

@@ -20,11 +20,11 @@
 namespace melflow {
 namespace {
 
-// What Python runs first: takes the current folder, in which it looks for modules before any other,
-// out of sys.path. Its option -P would do so, too, but is unknown before 3.11.
+// Run by Python first: removes the current folder, which it searches for modules before any other,
+// from sys.path. Python's option -P does the same, but only from 3.11 on.
 constexpr const char* kWithoutFolder = "import sys; sys.path[:1] = filter(None, sys.path[:1])";
 
-// Takes what leads to the current folder, as empty entries do, out of a list of folders.
+// Removes entries that mean the current folder, such as empty ones, from a list of folders.
 std::string without_current(std::string_view folders) {
   std::string out;
   while (!folders.empty()) {
@@ -56,7 +56,7 @@ std::string version_in(const std::string& python) {
   return text;
 }
 
-// Gives what was read from the standard input back.
+// Makes text that was read from the standard input readable there again.
 void restore_input() {
   const std::string* given = given_standard_input();
   if (given == nullptr) return;

@@ -5,13 +5,13 @@
 
 namespace melflow {
 
-/// Takes empty entries out of PYTHONPATH, by which Python would look for modules in the current
+/// Removes empty entries from PYTHONPATH: for these Python would look for modules in the current
 /// folder. To be called before a Python is started.
 void clean_python_path();
 
-/// Replaces this process by melflow within the Python that MELFLOW_PYTHON names, that of the
-/// package which the program is in (MELFLOW_OWN_PYTHON, set by start_program.py), or python3, with
-/// the same command line. Returns only where that is not possible: why.
+/// Replaces this process by melflow within the Python that MELFLOW_PYTHON names, else the Python of
+/// the package that contains the program (MELFLOW_OWN_PYTHON, set by start_program.py), else
+/// python3, with the same command line. Returns only if that is not possible: the reason.
 std::string start_in_python(int argc, char** argv);
 
 }  // namespace melflow

@@ -20,10 +20,10 @@ struct LoadOptions {
   /// (memory.host). A value is plain text, or YAML if it begins with one of [ { " '.
   std::vector<Assignment> sets;
   std::optional<int> workers;  ///< overrides the configuration's number of workers
-  /// Whose words the configuration is. What it may not cause is a problem.
+  /// Who wrote the configuration. An effect that this does not allow is a problem.
   Trust trust = {};
-  /// Whether it is what an output stores, which has all options: for those that it lacks, because
-  /// they are newer, see Field::was().
+  /// Whether the configuration was stored in an output, with all options of its time; Field::was()
+  /// gives values for newer ones.
   bool has_all_options = false;
   /// Set to examine a configuration without running it: gets the names of its variables. A variable
   /// without a value is then not a problem, and the caller must call check_unused().

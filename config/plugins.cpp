@@ -50,7 +50,7 @@ std::string demangled(const std::string& symbol) {
   return name == nullptr ? symbol : name.get();
 }
 
-// Turns an error of the system's loader into what is wrong, in terms of melflow if it is about it.
+// Translates an error of the system's loader into terms of melflow, if it concerns melflow.
 std::string reason(const std::string& said, const fs::path& file) {
   std::string version = between(said, "version `MELFLOW_", "'");
   if (version.empty() && said.find("cannot open shared object file") != said.npos)

@@ -1,5 +1,5 @@
-// What a configuration may cause, by whose words it is: the one place that decides this.
-// SECURITY.md has the same verb by verb.
+// Decides what a configuration may cause, by who wrote it; no other place decides this. SECURITY.md
+// has the same verb by verb.
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ enum class Effect { function, command, plugin, model, url, write, variable };
 
 class Trust {
  public:
-  /// That in what the user types, and in pipelines that he gives.
+  /// Trust in what the user types and in the pipelines that the user names.
   Trust() = default;
-  /// That in the configuration which an output or a job has, whose author may be anybody;
+  /// Trust in a configuration stored in an output or a job, whose author may be anybody;
   /// `is_given`: whether the user says --trust.
   static Trust in_stored(bool is_given) { return {true, is_given}; }
 
   [[nodiscard]] bool is_stored() const { return is_stored_; }
   [[nodiscard]] bool allows(Effect effect) const;
-  /// What a message says after naming an effect that is not allowed: what would happen, and what to
+  /// The end of a message that names an effect which is not allowed: what would happen, and what to
   /// do.
   [[nodiscard]] static std::string refusal(Effect effect);
 

@@ -1,7 +1,7 @@
 // host_device.h - marks for code that compiles for the host and, with nvcc, for the device.
 //
-// The phases of the kernels (fused_phases.h, any_size_phases.h) are such code, so that tests can
-// run on a processor the code that a device runs.
+// The phases of the kernels (fused_phases.h, any_size_phases.h) are such code, so that tests on a
+// processor run the same code as a device.
 
 #pragma once
 

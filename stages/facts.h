@@ -91,7 +91,7 @@ inline constexpr Property<std::string> kLibraries{"libraries"};
 inline constexpr Property<std::shared_ptr<const ManifestFields>> kManifestFields{"manifest_fields"};
 /// Whether an item is a recording with utterances that are to be cut out of it.
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
-/// Which samples these are.
+/// How the times of such utterances become samples.
 inline constexpr Property<UtteranceRule> kUtteranceRule{"utterance_rule"};
 /// Whether Python gives the bytes of some recordings, for which a reader waits.
 inline constexpr Property<bool> kIsGiven{"is_given"};

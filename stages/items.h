@@ -69,7 +69,8 @@ struct RawBytes {
   std::size_t window = 0;   ///< [bytes] to read at a time from `fd`
   std::uint64_t size = 0;   ///< [bytes]; 0 where nothing is read
 
-  /// Of a recording whose size was not known, at most what it was taken for: the rest is in `fd`.
+  /// The bytes in memory. For a recording of unknown size at most the size that was assumed: the
+  /// rest is in `fd`.
   [[nodiscard]] std::size_t bytes() const {
     return fd && file->container ? std::min(size, file->size) : size;
   }

@@ -349,7 +349,7 @@ std::size_t Manifest::memory_bytes() const {
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
                   texts_.capacity() * 8 + spans_.capacity() * sizeof(Span) +
                   durations_.capacity() * 8;
-  // With the copies of an output's index that is being written.
+  // Includes the copies of names in an output's index while that is written.
   for (const std::string& name : label_names_.list) n += sizeof(std::string) + 3 * name.capacity();
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string) + source_of_folder_.capacity() * 2;

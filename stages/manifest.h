@@ -24,7 +24,7 @@ struct ManifestFields {
   std::vector<std::string> columns, targets;    ///< names
 };
 
-/// How the root of Python's items begins, and with it their paths.
+/// The prefix of the root of items that Python gives, and so of their paths.
 inline constexpr std::string_view kPythonScheme = "python:";
 /// Returns a root as an absolute path without links, ending in '/'.
 std::string whole_root(const std::string& root);

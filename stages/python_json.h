@@ -1,6 +1,6 @@
 // JSON as Python's json.dumps writes it, which is more than the standard has: NaN and Infinity, and
 // the bytes of paths that are not UTF-8 as lone surrogates, \udc80 to \udcff (os.fsdecode).
-// melflow's own documents have such bytes so, too.
+// melflow's own documents write such bytes in the same way.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace melflow {
 /// Marks the escapes of bytes so that a parser takes them as text, and restore_bytes() knows them;
 /// no value where the text has the mark itself, U+FDD0, which is no character.
 std::optional<std::string> with_marked_bytes(std::string_view json);
-/// Replaces what with_marked_bytes() made of bytes, in a text that was parsed, by these.
+/// Restores the bytes that with_marked_bytes() marked, in a text that was parsed.
 void restore_bytes(std::string& text);
 /// Does so in all texts of a value, of any class of nlohmann's.
 template <class Json>

@@ -1,4 +1,4 @@
-// What a list says of recordings by which they belong together: their speakers, labels and others.
+// Groups recordings by what their list says of each: the speaker, the label, or another text.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,10 @@
 
 namespace melflow {
 
-/// The texts of a column of the list, one for each recording of the run; "" for none. `name` is a
-/// column's, or "label" or "split" where no column is called so. They live as long as the run's
-/// source. `option`: which option names it, for the message. Throws RunError where there is none.
+/// The texts of a column of the list, one for each recording of the run; "" for none. `name`: a
+/// column, or "label" or "split" if no column has that name. The texts live as long as the run's
+/// source. `option`: the option that names the column, for the message. Throws RunError where there
+/// is none.
 std::vector<std::string_view> listed_texts(const RunContext& run, const std::string& name,
                                            const std::string& option);
 

@@ -1,5 +1,5 @@
-// What a run is for: the one service by which the caller of a run tells its source and its sinks
-// what to do beside making outputs from a corpus.
+// The task of a run: the one service by which its caller tells source and sinks what to do beside
+// making outputs from a corpus.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ struct Resume {
   std::function<void(const std::string&)> tell = {};  ///< reports what was found; may be empty
   /// Ends the program, saying that a decoder hangs; where empty, a hanging decoder is left alone.
   std::function<void(const std::string&)> leave = {};
-  /// The path at which a program that is gone began the same output; "" for none. Which recordings
-  /// it was decoding is read there.
+  /// The path where another program, now ended, began the same output; "" for none. Its journal
+  /// there says which recordings it was decoding.
   std::string before = {};
 };
 
@@ -96,8 +96,8 @@ struct RunTask {
   std::shared_ptr<BatchDelivery> delivery = {};  ///< where the stage `batches` delivers, or null
   Resume resume = {};
 
-  /// By output that is updated: the files that it has. Filled in by the sinks before the source
-  /// starts.
+  /// For each output that is updated: the files that it has. Filled in by the sinks before the
+  /// source starts.
   std::vector<std::vector<EarlierFile>> earlier = {};
 
   /// In a dry run nothing is read or written: the sinks close every file as not run.

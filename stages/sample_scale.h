@@ -10,9 +10,9 @@
 
 namespace melflow {
 
-/// What is odd about floating-point samples with this largest magnitude; "" for nothing. Gains and
-/// filters exceed full scale by a few times; samples in the scale of integers by far more, unless
-/// they are nearly silent.
+/// A warning about floating-point samples with this largest magnitude, or "". Gains and filters
+/// exceed full scale by a few times; samples in the scale of integers by far more, unless they are
+/// nearly silent.
 inline std::string scale_remark(float peak) {
   constexpr float kOdd = 16;
   if (!(peak >= kOdd)) return "";

@@ -25,9 +25,9 @@ class SplitTimes {
       : manifest_(manifest), splits_(manifest.split_names().size() + 1) {}
 
   struct Times {
-    /// The time until something of it arrived since something of any split had arrived before, so
-    /// that the seconds of all splits add up to the time from the first arrival to the last; 0:
-    /// nothing came.
+    /// For each arrival of rows of this split the time since the previous arrival of any split,
+    /// summed; so the seconds of all splits add up to the time from the first arrival to the last.
+    /// 0: none came.
     double seconds = 0;
     double write_seconds = 0;          ///< of all threads together, in the sink
     std::int64_t files = 0, rows = 0;  ///< that arrived
@@ -41,7 +41,7 @@ class SplitTimes {
     const Clock::time_point now = Clock::now();
     if (before_ == Clock::time_point()) before_ = begin;
     const auto count = static_cast<double>(files.size());
-    const double since = since_before(now) / count;
+    const double since = seconds_since_last(now) / count;
     for (std::size_t i = 0; i < files.size(); ++i) {
       Times& split = split_of(files[i].stream->index());
       split.seconds += since;
@@ -54,7 +54,7 @@ class SplitTimes {
   void loaded(std::size_t file) {
     const std::lock_guard lock(mutex_);
     Times& split = split_of(file);
-    split.seconds += since_before(Clock::now());
+    split.seconds += seconds_since_last(Clock::now());
     ++split.files;
   }
 
@@ -69,8 +69,8 @@ class SplitTimes {
   static double seconds(Clock::duration time) {
     return std::chrono::duration<double>(time).count();
   }
-  // A clock may stand still for a moment; a split of which something arrived has a time.
-  double since_before(Clock::time_point now) {
+  // At least one tick, so that a split with files has a time, even if the clock has stood still.
+  double seconds_since_last(Clock::time_point now) {
     const Clock::duration since = std::max(now - before_, Clock::duration(1));
     before_ = now;
     return seconds(since);

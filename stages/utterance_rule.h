@@ -1,4 +1,4 @@
-// Which samples of a recording an utterance is.
+// Which samples of a recording belong to an utterance.
 #pragma once
 
 #include <cstdint>

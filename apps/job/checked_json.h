@@ -10,7 +10,7 @@
 
 namespace melflow {
 
-/// Writes a file of a job, also one that is no JSON, or replaces what is in it. Throws RunError.
+/// Writes or replaces a file of a job, which need not be JSON. Throws RunError.
 void write_file(const std::string& path, const std::string& text);
 /// Writes or replaces the file. `writer`: a name that no other program uses for this file at the
 /// same time. Throws RunError.

@@ -53,7 +53,8 @@ bool is_name(const std::string& text) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '.'; });
 }
 
-// Reads a claim, or what is left of one; one with other names than melflow gives counts as missing.
+// Reads a claim, also one that was left; a claim with names that melflow does not give counts as
+// missing.
 std::optional<Claims::Claim> claim_in(const std::string& path) {
   const auto json = read_or_none(path);
   if (!json) return std::nullopt;

@@ -128,15 +128,15 @@ Plan Job::load(const LoadOptions& given, const std::string& output) const {
   LoadOptions options = given;
   if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
   Plan plan = load_plan(in(kJobPipeline), options);
-  // Another one would write to where the job's author wants.
+  // Refuses another sink, which could write to any place that the job's author chose.
   for (const PlanNode& node : plan.nodes)
     if (node.info->traits.kind == StageKind::sink && node.name != sink)
       throw RunError(
           fmt::format("{}: its pipeline has another output than {}, {}; the pipeline of a "
                       "job has one, so plan again",
                       folder, excerpt(sink), node.name));
-  // As it was planned, also by an earlier version. Where it has a path that is not UTF-8, it cannot
-  // be read as YAML, and is what this version makes of the same pipeline.
+  // The configuration as it was planned, perhaps by an earlier version. With a path that is not
+  // UTF-8 it cannot be read as YAML, and this version plans it again.
   Value planned = is_utf8(config)  ? read_document(config, "job.json").root
                   : output.empty() ? plan.settings.config
                                    : load(given, "").settings.config;

@@ -28,7 +28,8 @@ struct Hint {
 struct Saving {
   Settings sets;
   double share = 0;  ///< of the processor time of the stages, or of the run's time
-  /// With nothing left to do; none: the loading before all of them, or the wait for the disk.
+  /// The stages that would have nothing left to do; empty: the loading before all stages, or the
+  /// wait for the disk.
   std::vector<std::string> stages = {};
 };
 

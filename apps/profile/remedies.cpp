@@ -77,7 +77,8 @@ std::optional<Setting> lift(Demands& d, const Ceiling& ceiling, double next) {
   }
 }
 
-// For a node that collects so many files per batch that later stages get too few batches.
+// Returns smaller batches for a node that collects so many files per batch that later stages get
+// too few batches.
 std::optional<Setting> smaller_batches(const RunReport& report) {
   constexpr std::size_t kPieces = 8;  // per slot
   for (std::size_t i = 0; i + 1 < report.stages.size(); ++i) {
@@ -91,8 +92,8 @@ std::optional<Setting> smaller_batches(const RunReport& report) {
   return std::nullopt;
 }
 
-// For decoded samples in larger blocks than they have by default: a file is admitted when the
-// budget has room for its blocks.
+// Returns the default size of decoded blocks if they are larger: a file is admitted when the budget
+// has room for its blocks.
 std::optional<Setting> smaller_blocks(const RunReport& report) {
   constexpr std::size_t kUsual = std::size_t{512} << 10;  // the default of decode.block
   for (const StageReport& s : report.stages)
@@ -157,7 +158,7 @@ class Hints {
   std::vector<Hint> all_;
 };
 
-// Changes of workers and concurrency, and options that make a stage cheaper.
+// Adds hints to change workers or concurrency, and options that make a stage cheaper.
 void lift_resources(Hints& hints, const Limits& limits) {
   const Demands& demands = limits.demands;
   const std::vector<Ceiling>& now = limits.ceilings;
@@ -193,7 +194,7 @@ void lift_resources(Hints& hints, const Limits& limits) {
   }
 }
 
-// More slots for the node that has too few, where it may have more.
+// Adds a hint to give more slots to the node that has too few, if it may have more.
 void lift_slots(Hints& hints, const Limits& limits) {
   constexpr double kReached = 0.9;  // of what then is the limit
   const auto held = std::find_if(
@@ -207,7 +208,8 @@ void lift_slots(Hints& hints, const Limits& limits) {
   }
 }
 
-// Where the share `limits.share` of the time was lost to memory, a queue, or large batches.
+// Adds hints for a run that lost the share `limits.share` of its time to memory, a queue or large
+// batches.
 void avoid_loss(Hints& hints, const Limits& limits, const RunReport& report) {
   const auto add = [&](std::optional<Setting> set) {
     const double kept = std::max(0.01, 1 - limits.share);
@@ -226,8 +228,8 @@ void avoid_loss(Hints& hints, const Limits& limits, const RunReport& report) {
     add(smaller_batches(report));
 }
 
-// Loading concurrently, which gains as far as loading and computing overlap; and a worker for each
-// core.
+// Adds hints to load concurrently, which gains as far as loading and computing overlap, and to have
+// a worker for each core.
 void load_faster(Hints& hints, const Limits& limits, const RunReport& report) {
   const auto add = [&](Setting set, double times) {
     hints.add({std::move(set)}, times * limits.files_per_second, times * limits.files_per_second);

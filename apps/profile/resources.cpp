@@ -177,7 +177,7 @@ std::vector<Ceiling> ceilings_of(const Demands& d) {
     if (d.worker_seconds() > 0 && by_workers < out.front().files_per_second)
       out.front() = {{Cause::cores, "", d.files_per_second / by_workers}, by_workers};
   }
-  // So it is where as many other processes compute.
+  // The same holds if as many other processes compute.
   for (const Demands::Stage& s : d.stages) {
     if (!s.computes || s.slots < d.cores || s.busy <= 0 || out.empty()) continue;
     const double by_calls = s.slots / s.busy;

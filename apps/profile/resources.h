@@ -35,7 +35,7 @@ const char* to_text(Cause cause);
 /// than cores then do not help.
 constexpr double kAllWorking = 0.8;
 
-/// What held a run back, or could.
+/// A cause that held a run back, or could.
 struct Limit {
   Cause cause = Cause::uneven;
   std::string node = {};  ///< where one stage is the cause: slots, disk, lock, the queue before it

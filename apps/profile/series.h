@@ -46,7 +46,7 @@ struct WorkerTimes {
   /// Seconds: [worker, node of the plan, step]; a node that was never visited has no steps.
   std::vector<std::vector<std::vector<double>>> workers;
 };
-/// Computes them for nodes on workers. Steps are merged until at most kMostFigures values are left.
+/// Computes these for nodes on workers. Merges steps until at most kMostFigures values are left.
 WorkerTimes worker_times(const VisitLog& visits, const RunReport& report);
 constexpr std::size_t kMostFigures = 40'000;
 

@@ -56,7 +56,7 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
   StageRunner& source = chain_->source();
   files_ = dynamic_cast<ManifestSource*>(&source.stage());
   if (files_ == nullptr)
-    throw RunError(name + ": a pipeline to train from lists files (file_list)");
+    throw RunError(name + ": training needs a pipeline with a list of files (file_list)");
   chain_->start_source();
   source_ = &source.source();
   remarks_ = chain_->warnings();
@@ -149,7 +149,7 @@ void AudioRows::check(std::size_t first, const std::string& path,
     else if (rows.is_whole && rows.count != count_of(first + i))
       rows.entry = {
           Outcome::failed, "",
-          fmt::format("has {} rows, and its header said {}; scan=True goes by what recordings have",
+          fmt::format("has {} rows, but its header said {}; scan=True counts what recordings have",
                       rows.count, count_of(first + i))};
   }
 }

@@ -57,7 +57,7 @@ class AudioRows final : public RowReader, public EndsWithPython {
   [[nodiscard]] std::map<std::size_t, std::string> losses() const;
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
-  /// For an urgent request, rows after the last one asked for are not computed, and rows before the
+  /// For an urgent request, rows after the last wanted one are not computed and rows before the
   /// first are not kept, unless the number of rows comes from the header.
   [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
                                                bool is_urgent) const override;

@@ -33,8 +33,8 @@ const PlanNode& node_of_batches(const Plan& plan) {
   }
   if (found == nullptr || sinks != 1)
     throw RunError(fmt::format(
-        "{}: a pipeline to train from ends in one node of the stage batches, and this one has {}; "
-        "put 'train: {{stage: batches, from: mel}}' in the place of what writes rows",
+        "{}: training needs a pipeline that ends in one node of the stage batches, and this one "
+        "has {}; put 'train: {{stage: batches, from: mel}}' in place of the node that writes rows",
         plan.settings.file.empty() ? "the pipeline" : plan.settings.file,
         found == nullptr ? "none" : "other outputs beside it"));
   return *found;
@@ -54,7 +54,7 @@ Plan load(const BatchRun::Settings& settings) {
 const ManifestSource& lister(const Stage& source) {
   const auto* files = dynamic_cast<const ManifestSource*>(&source);
   if (files == nullptr)
-    throw RunError("a pipeline to train from lists files (file_list), and this one does not");
+    throw RunError("training needs a pipeline with a list of files (file_list), and this has none");
   return *files;
 }
 

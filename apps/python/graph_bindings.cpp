@@ -27,7 +27,8 @@ using namespace melflow;
 
 namespace {
 
-// Reads a pipeline without looking at what it means: a file, or a text of that name.
+// Parses the YAML of a pipeline without checking its meaning: a file, or a text with a name for
+// messages.
 std::string parse(const std::string& name, const std::string& text) {
   const Document document = text.empty()
                                 ? read_document(read_configuration(find_pipeline(name)), name)

@@ -131,8 +131,8 @@ void raise(PyObject* type, const char* text) {
   PyErr_SetObject(type, message.ptr());
 }
 
-// Removes the position where a line begins with one in the first line of a text, as of a dict,
-// which is one line; the name of a longer text becomes "pipeline".
+// Removes a position in the first line of a text from the beginning of a message: a dict comes as a
+// text of one line. The name of a longer text becomes "pipeline".
 std::string without_position(const std::string& line) {
   for (const char* name : {"pipeline:", "-:"}) {
     if (!line.starts_with(name)) continue;

@@ -55,10 +55,10 @@ bool is_forked_off() {
   return first != 0 && first != getpid();
 }
 
-// A thread without Python's lock, which a function may hold for ever. PR_SET_PDEATHSIG would be
-// about the end of the thread that started the process, and workers of a run end before it. The
-// kernel gives a process whose parent has ended another parent at once, so this needs no
-// descriptor, which a function might close.
+// Runs on a thread that does not need Python's lock, since a function may hold that for ever.
+// PR_SET_PDEATHSIG would react to the end of the thread that started the process, and a run's
+// workers end earlier. The kernel gives a process whose parent has ended another parent at once, so
+// this needs no descriptor, which a function might close.
 void end_with_parent(pid_t parent) {
   sigset_t all, before;
   sigfillset(&all);

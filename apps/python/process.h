@@ -31,9 +31,9 @@ void end_with_parent(pid_t parent);
 /// Silently ends the Python thread in which it is thrown.
 struct PythonEnds {};
 
-/// Releases Python's lock so that other threads can run. Python's shutdown waits for those that
-/// have released it so; after that they keep it: Python would end a thread that asks for the lock
-/// again from within C++, which ends the process.
+/// Releases Python's lock so that other threads can run. Python's shutdown waits for threads that
+/// have released it this way; afterwards the lock is not released any more: Python would end a
+/// thread that asks for it again from within C++, which ends the process.
 class WithoutLock {
  public:
   WithoutLock();
@@ -48,7 +48,7 @@ class WithoutLock {
 /// Whether Python is shutting down.
 bool python_ends();
 
-/// Likewise in a destructor, which Python calls with its lock and C++ without.
+/// The same for destructors, which Python calls with its lock held and C++ without.
 class WithoutLockIfHeld {
  public:
   WithoutLockIfHeld() {

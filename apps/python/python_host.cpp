@@ -122,7 +122,7 @@ nb::list list_of(std::vector<PythonArray> arrays) {
   return out;
 }
 
-// Of an Answer of melflow/call_results.py.
+// Converts an Answer of melflow/call_results.py.
 PythonAnswer answer(const nb::handle& given) {
   const auto parts = nb::cast<nb::tuple>(given);
   const auto outcome = nb::cast<std::string>(parts[0]);
@@ -145,7 +145,7 @@ PythonAnswer answer(const nb::handle& given) {
 // An object of the class Stream of melflow/callers.py.
 class Stream final : public PythonStream {
  public:
-  // `sampler`: of the function, which outlives it.
+  // `sampler` belongs to the function, which outlives the stream.
   Stream(nb::object stream, LockSampler* sampler) : stream_(std::move(stream)), sampler_(sampler) {}
   ~Stream() override {
     if (const WithinPython python; python)

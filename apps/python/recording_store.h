@@ -31,7 +31,7 @@ class RecordingStore {
   [[nodiscard]] bool is_being_made(std::size_t recording) const;
   [[nodiscard]] std::uint64_t limit() const { return limit_; }
   [[nodiscard]] std::uint64_t bytes() const;
-  /// What it can have by its limit and the memory that is available now [bytes].
+  /// The rows that fit within the limit and the memory available now [bytes].
   [[nodiscard]] std::uint64_t storable() const;
   [[nodiscard]] std::uint64_t made() const;  ///< how often rows were computed
 

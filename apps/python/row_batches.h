@@ -30,7 +30,7 @@ class RowBatches final : public EndsWithPython {
     std::size_t prefetch = 4, threads = 1;
     std::size_t ahead = 0;  ///< the rows of this many further batches are prefetched
     bool as_float32 = false;
-    /// [groups, columns]; rows are scaled by those of the group of their range, as float32.
+    /// [groups, columns]; rows are scaled, as float32, by the values of their range's group.
     std::vector<double> mean, std;
     std::vector<std::int64_t> groups;  ///< of each range; empty: there is one group
   };

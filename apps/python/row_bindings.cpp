@@ -137,7 +137,7 @@ nb::tuple open_file(const std::string& path) {
   return nb::make_tuple(opened.rows, index_of(opened.file));
 }
 
-// The hash that an output has of rows, of an array's bytes.
+// The hash of an array's bytes, as outputs store it for rows.
 std::uint64_t hash_of(const nb::ndarray<nb::c_contig, nb::ro, nb::device::cpu>& rows) {
   const WithoutLock free;
   RowHash hash;

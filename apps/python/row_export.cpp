@@ -1,5 +1,5 @@
-// Archives of an output that is there, for melflow.export: by what kaldi_write and tar_write write
-// by.
+// Writes an existing output as archives, for melflow.export, with the code of kaldi_write and
+// tar_write.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -55,8 +55,8 @@ void write_exported(const std::string& path, const Fill& fill) {
 // Not for several threads at once.
 class RowExport {
  public:
-  // `names`: of the recordings, each once. Throws RunError where the file is another one than that
-  // with this hash of its index, or its results are damaged.
+  // `names`: of the recordings, without repetition. `hash`: of the file's index; throws RunError if
+  // the file has another one now, or if its results are damaged.
   RowExport(const std::string& path, const std::vector<std::string>& names, const std::string& hash)
       : opened_(FileRows::open(path)), scratch_(opened_.rows->scratch()), begins_(names.size()) {
     if (file().hash() != hash)
@@ -145,7 +145,7 @@ class RowExport {
     write_recordings(folder + "/" + ark, numbers, put, {});
   }
 
-  // Of the arks since the last call.
+  // Writes the tables of the arks that were written since the last call.
   void write_tables(const std::string& folder) {
     tables_.add_speakers();
     const auto& s = file().statistics();
@@ -190,7 +190,7 @@ class RowExport {
     return out;
   }
 
-  // `put` adds the rows of a recording; between two of them Ctrl-C ends it.
+  // `put` adds the rows of a recording; Ctrl-C takes effect between two recordings.
   template <class Put>
   RowHashes write_recordings(const std::string& path, const RecordingNumbers& numbers,
                              const Put& put, const std::string& end) {

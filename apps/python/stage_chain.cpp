@@ -133,7 +133,7 @@ Ledger::Entry StageChain::pass(const std::vector<Step>& steps, const Blocks& in,
       };
   for (std::size_t i = 0; i < in.size(); ++i)
     if (!put(0, in[i], i + 1 == in.size())) break;
-  // The last failure, or else the warnings.
+  // The entry of the last failure; without one, the warnings.
   Ledger::Entry failed;
   Ledger::Warnings warnings;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -23,7 +23,7 @@ KINDS = {"integer": ["int"], "number": ["float"], "boolean": ["bool"], "string":
 
 
 def kinds_of(about):
-    """The types of a value by its schema, each once; None goes without saying."""
+    """The types of a value by its schema, without repetition; None is always allowed."""
     if "anyOf" in about:
         found = [kind for one in about["anyOf"] for kind in kinds_of(one)]
         is_choice = any("enum" in one and "null" not in one["enum"] for one in about["anyOf"])

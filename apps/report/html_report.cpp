@@ -29,7 +29,7 @@ std::size_t count(const Json& files, const char* key) {
   return it != files.end() && it->is_number() ? it->get<std::size_t>() : 0;
 }
 
-// Of a graph that was not run "".
+// Returns the counts of files; "" for a graph that was not run.
 std::string summary(const Json& report) {
   const auto it = report.find("files");
   if (it == report.end()) return "";
@@ -100,7 +100,7 @@ std::string table(const Json& value) {
   return out + "</tr>\n</table>\n";
 }
 
-// What the page shows where its script does not run: all but what happened when.
+// The contents of the page if its script does not run: everything except the course of time.
 std::string tables(const Json& report) {
   Json figures = Json::object();
   std::string out;

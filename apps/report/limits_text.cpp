@@ -35,7 +35,7 @@ std::string last_file_text(const Limits& l, const RunReport& r) {
                      seconds_text(last.visit.seconds));
 }
 
-// What is said of each cause where it is the limit, and of a resource as one with a ceiling.
+// The text for each cause as the limit of a run, and for a resource as one with a ceiling.
 struct CauseText {
   Cause cause;
   const char *limit, *ceiling = "";

@@ -11,7 +11,7 @@ namespace melflow {
 std::string svg_text(double x, double y, const char* anchor, std::string_view text,
                      const char* attributes = "");
 
-/// What every document of svg_document() has near its beginning.
+/// The mark that every document of svg_document() has near its beginning.
 inline constexpr const char* kSvgMark = "<!-- melflow -->";
 
 /// Returns a standalone document of this size [pixels] with a white background.

@@ -93,7 +93,7 @@ Quotient bytes_read(const RunReport& r) {
 Quotient decoded(const RunReport& r) {
   return {kLength * static_cast<double>(r.counts.ok), stage_of(r, "decode").time.busy};
 }
-// As many as the threads of the run had of those that they were ready for.
+// The cores that the run's threads had, out of those that they were ready to use.
 Quotient free_cores(const RunReport& r) {
   return {r.workers * r.graph_cpu_seconds, r.graph_cpu_seconds + r.core_wait_seconds};
 }
@@ -101,8 +101,8 @@ Quotient frames(const RunReport& r) {
   const StageReport& mel = stage_of(r, "mel");
   return {static_cast<double>(mel.rows_out) * r.workers, mel.time.busy};
 }
-// From the first row to a complete file under its name. Nobody waits for the disk, as in any run
-// without `sync`.
+// The time from the first row to a complete file under its name; nothing waits for the disk, as in
+// any run without `sync`.
 Quotient written(const RunReport& r) {
   const StageReport& out = stage_of(r, "out");
   return {static_cast<double>(out.bytes_in) / 1e6, out.time.busy + r.finish_seconds};
@@ -178,7 +178,7 @@ class Runs {
       if (f.ending != std::string("wav") && !is_stopped) encode(f);
   }
 
-  /// Adds a figure, unless there is none or the run was stopped.
+  /// Adds a figure, unless the run gives none or was stopped.
   void measure(Measurement& m, double seconds) {
     if (fs::is_empty(at(m.data))) m.why_not = "libsndfile here cannot encode it";
     if (!m.why_not.empty()) return;

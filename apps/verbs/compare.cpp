@@ -81,7 +81,7 @@ struct Pair {
 
 using Outputs = std::vector<FeatureSettings>;
 
-// For a file of rows, and for a pipeline with one output, the output's name does not matter.
+// The name is ignored for a file of rows and for a pipeline with one output.
 Pair pair_named(const std::string& name, const Outputs& a, const Outputs& b) {
   Pair out{"", find_output(a, name), find_output(b, name)};
   if (out.a == nullptr && out.b == nullptr) throw RunError(no_such_output(a, name));
@@ -96,7 +96,7 @@ bool are_files(const Outputs& outputs) { return outputs.front().output.empty(); 
 
 std::vector<Pair> pairs_of(const Outputs& a, const Outputs& b) {
   if (are_alike(a) && are_alike(b)) return {{"", &a.front(), &b.front()}};
-  // Compares a file of rows with the output that writes it.
+  // Compares a file with the sink of a pipeline that writes it.
   if (are_files(a) && !are_files(b))
     if (const FeatureSettings* o = find_written(b, a.front().path))
       return {{o->output, &a.front(), o}};

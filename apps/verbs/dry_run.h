@@ -1,4 +1,4 @@
-// A run that only plans its outputs, and what it tells.
+// A run that only plans its outputs, and its results.
 #pragma once
 
 #include <cstdio>

@@ -29,7 +29,7 @@ struct ExplainArguments {
 // The best hint, tried.
 struct Verified {
   const Hint& hint;
-  double before;  // the files/s on which it was based
+  double before;  // files/s of the trial run that gave the hint
   Pairs pairs = {};
   Gain gain = {};
   double reached = 0;
@@ -57,7 +57,8 @@ std::string trial_text(const Limits& l, const RunReport& r) {
       seconds_text(r.graph_seconds + (l.cause == Cause::loading ? r.filling_seconds : 0)));
   out += limits_text(l, r);
   return out +
-         "\nat most, of each (files/s while the stages work; how much of it the run used):\n" +
+         "\nthe most that each allows (files/s while the stages work), and how much of it the run "
+         "used:\n" +
          ceilings_text(l, r);
 }
 

@@ -346,9 +346,8 @@ Action add_init(CLI::App& verb) {
       verb.add_option(
               "--from", given->from,
               fmt::format(
-                  "starts from a folder with a corpus, an archive or a list, saying what it "
-                  "takes it for, from a pipeline that comes with melflow, or from a preset of the "
-                  "stage mel: "
+                  "starts from a corpus (a folder, an archive or a list, whose kind it finds out), "
+                  "from a pipeline that comes with melflow, or from a preset of the stage mel: "
                   "{}",
                   fmt::join(starting_points(), ", ")))
           ->type_name("NAME|PATH")

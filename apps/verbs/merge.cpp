@@ -60,8 +60,8 @@ bool is_below(const std::filesystem::path& path, const std::filesystem::path& fo
   return end == folder.end();
 }
 
-// Throws RunError for a file of the output that is in another place than the folders that the user
-// named: the current one, `here`, and the job's. The program is in the job's working folder.
+// Throws RunError for an output file outside of the folders that the user named: `here`, which was
+// the current folder, and the job's. (The program has changed to the job's working folder.)
 void check_place(const Job& job, const std::string& file, const std::filesystem::path& here) {
   namespace fs = std::filesystem;
   const fs::path place = fs::weakly_canonical(fs::absolute(file));

@@ -30,7 +30,7 @@ void add_rows(const FeatureFile& file, std::vector<std::string>& out) {
     if (are_rows_right(file, e)) continue;
     out.push_back(
         fmt::format("{}: the rows of {} are not those that its index describes; "
-                    "`melflow verify` says of how many files that is so",
+                    "`melflow verify` says how many files have wrong rows",
                     file.path(), e.path));
     return;
   }

@@ -35,8 +35,8 @@ const MelPreset& preset_of(const ParityQuestion& question, const ParityLibrary& 
   if (question.presets.empty()) return *find_preset(has_preset(l, own) ? own : l.presets.front());
   const std::string& name = question.presets.front();
   if (!has_preset(l, name))
-    throw UsageError(fmt::format("--preset {}: {} has no such preset; those that it has are {}",
-                                 name, l.name, fmt::join(l.presets, ", ")));
+    throw UsageError(fmt::format("--preset {}: {} has no such preset; it has {}", name, l.name,
+                                 fmt::join(l.presets, ", ")));
   return *find_preset(name);
 }
 
@@ -75,7 +75,7 @@ Json options_json(const ParityLibrary& library, const MelPreset& preset,
           {"remark", options.preset_remark()}};
 }
 
-// Of the preset, changed by --set on a node mel with this preset.
+// The options of the preset, changed by --set as on a node mel with this preset.
 Json of_preset(const ParityQuestion& question, const ParityLibrary& library) {
   const MelPreset& preset = preset_of(question, library, "");
   Value mel = Value::map({}), graph = Value::map({}), root = Value::map({});
@@ -134,7 +134,7 @@ MelNode mel_node(const ParityQuestion& question) {
     if (n.info->name == std::string(kMel)) nodes.push_back(mel_node(n));
   if (nodes.empty())
     throw RunError(fmt::format(
-        "{}: no node of it is a mel, which is what is compared; name a pipeline that has one",
+        "{}: has no node of the stage mel, whose rows are compared; name a pipeline with one",
         pipeline));
   std::vector<std::string> names;
   for (const MelNode& n : nodes) {

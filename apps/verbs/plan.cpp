@@ -93,8 +93,8 @@ std::vector<JobPart> cut(const Manifest& manifest, const std::vector<FileStamp>&
   return out;
 }
 
-// Whether the folder has anything but what an interrupted plan leaves: some of the job's folders,
-// empty, and files without a job.json.
+// Whether the folder has files that an interrupted plan would not have left: it leaves some of the
+// job's folders, empty, and files without a job.json.
 bool has_other_files(const std::string& folder) {
   std::error_code unread;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, unread)) {
@@ -134,7 +134,7 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   Plan plan = load_plan(pipeline, loading);
   std::vector<Secret> secrets;
   Value stored = stored_settings(filled_in, secrets);
-  // However they were given, the workers need them.
+  // Workers need the plug-ins, whichever way they were given.
   if (const Value* used = plan.settings.config.find(kPluginsKey)) stored.set(kPluginsKey, *used);
   Job job;
   job.folder = fs::absolute(folder).lexically_normal().string();
@@ -149,7 +149,7 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   if (report.ending == Ending::failed) throw RunError(report.error);
   for (const std::string& warning : report.warnings) warn(warning);
   if (!survey->is_listed)
-    throw RunError(fmt::format("{}: makes its recordings itself; a job has those of a file_list",
+    throw RunError(fmt::format("{}: makes its recordings itself; a job takes those of a file_list",
                                runner.plan().nodes.front().name));
   const auto& source = dynamic_cast<const ManifestSource&>(*runner.plan().nodes.front().stage);
   const Manifest& manifest = source.manifest();
@@ -210,7 +210,7 @@ Action add_plan(CLI::App& verb) {
       ->type_name("JOB")
       ->required();
   verb.footer(
-      "The corpus is listed once; every later step goes by that. docs/clusters.md has whole "
+      "The corpus is listed once; every later step uses that list. docs/clusters.md has whole "
       "commands for\n"
       "several machines, Slurm and Kubernetes.\n"
       "\n"

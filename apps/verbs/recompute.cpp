@@ -44,7 +44,7 @@ std::vector<std::size_t> drawn(const FeatureFile& file, const CountOrShare& samp
   return out;
 }
 
-// Checks a fact other than the configuration that determines the bytes of rows.
+// Checks one of the facts beside the configuration that determine the bytes of rows.
 void check_is_same(const FeatureFile& file, const char* what, const std::string& here) {
   const std::string there = file.text(what);
   if (there == here) return;

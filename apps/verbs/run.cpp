@@ -132,7 +132,7 @@ std::vector<Verdict> unmet(std::vector<Verdict> judged) {
 }
 
 int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged, bool watches) {
-  // Without any file that is ok nothing is written; a watch waits for others.
+  // If no file is ok, nothing is written; a watch waits for further files.
   if (watches && report.ending == Ending::failed && report.counts.ok == 0 &&
       report.counts.failed + report.counts.skipped == report.counts.found)
     return kSomeFailed;
@@ -173,8 +173,8 @@ void print_report(const RunReport& report, const Runner& runner, const Remarks& 
   put(out, text);
 }
 
-// Returns FILE with its arguments, as on the command line, but for values that are secrets, so that
-// the stored configuration `stored` does not have them.
+// Returns FILE with its arguments, as on the command line, but without values that the stored
+// configuration `stored` omits as secrets.
 std::string given_text(const PlanArguments& plan, const Value& stored) {
   std::string out = shell_word(plan.file);
   const std::string known = to_json(stored);

@@ -225,7 +225,8 @@ std::string advice_text(const std::vector<Measured>& measured) {
   if (alike <= 1)
     return "\nthe first is the fastest: its slowest run beats every other one's best\n";
   return fmt::format(
-      "\nthe first {} cannot be told apart: their runs overlap; --repeat says more\n", alike);
+      "\nwhich of the first {} is fastest is not clear: their runs overlap; raise --repeat\n",
+      alike);
 }
 
 Json sweep_json(const std::vector<Measured>& measured, const std::vector<std::string>& figures,

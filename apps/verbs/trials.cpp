@@ -71,7 +71,7 @@ ScratchOutputs::ScratchOutputs(const Plan& plan) : replaced_(files_made(plan)) {
   }
 }
 
-// Links to the files of the cache, so that they are used; what a run adds is valid for later runs,
+// Links to the cache's files, so that trials use them; entries that a trial adds are valid later,
 // too.
 void ScratchOutputs::add_cache(const PlanNode& node) {
   const std::string path = cache_of(node);
@@ -156,7 +156,7 @@ Plan Trials::plan_with(const Settings& changes, std::vector<std::string> sets) c
   std::optional<int> workers = arguments_.plan.workers;
   for (const auto& [option, value] : changes) {
     sets.push_back(fmt::format("{}={}", option, value));
-    if (option == "workers") workers.reset();  // else --workers would win
+    if (option == "workers") workers.reset();  // otherwise --workers would override it
   }
   return arguments_.plan.overrides.load_with(arguments_.plan.file, workers, sets);
 }

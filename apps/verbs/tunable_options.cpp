@@ -74,7 +74,8 @@ bool is_same(const Value& a, const Value& b) {
          });
 }
 
-// Returns the file with these values if it equals the pipeline with them as --set; else "".
+// Returns the file's text with these values, if it means the same as the pipeline with them as
+// --set; else "".
 std::string text_with(const PlanArguments& arguments, const std::vector<NewValue>& values) {
   const std::string file = find_pipeline(arguments.file);
   std::set<std::string> asked;

@@ -85,7 +85,7 @@ inline constexpr Verb kVerbs[] = {
      add_init},
     {"validate", "Pipelines",
      "Checks a pipeline and starts nothing; reports every problem at once.", add_validate},
-    {"test", "Pipelines", "Runs the tests in a pipeline: an input and what must come of it.",
+    {"test", "Pipelines", "Runs the tests in a pipeline: inputs with the results expected of them.",
      add_test},
     {"graph", "Pipelines",
      "Prints a pipeline as a Mermaid flowchart, with the limits of its nodes and queues.",

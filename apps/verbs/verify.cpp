@@ -46,7 +46,8 @@ void list_some(std::string& out, const Files& files, const NameOf& name) {
     out += fmt::format("\n  and {} more (--json lists them all)", files.size() - kShown);
 }
 
-// What repair would refuse is not advised. Where there is no plan, repair says what it needs.
+// Advises repair only if it would not refuse. If the plan cannot be made, repair says what it
+// needs.
 std::string cure_of(const FeatureFile& file, const LoadOptions& options) {
   try {
     return melflow::cure_of(plan_of(file, options), file.path());
@@ -60,7 +61,7 @@ std::string text_of(const FeatureFile& file, const CheckedRows& found, const Loa
   std::string out = fmt::format("{}: the rows of {} are what was written", file.path(),
                                 plural(found.right, "file"));
   if (found.unknown > 0)
-    out += fmt::format("; nothing tells that of the rows of {}, which have no hash",
+    out += fmt::format("; the rows of {} cannot be checked, as they have no hash",
                        plural(found.unknown, "file"));
   if (!found.wrong.empty()) {
     out += fmt::format("; those of {} are not:", plural(found.wrong.size(), "file"));

@@ -41,12 +41,12 @@ void wait(double seconds, std::atomic<bool>& interrupted) {
 // The files that an update would compute.
 using ToCompute = std::map<std::string, FileStamp>;
 
-// What a dry run finds. It holds no file of the output, which the update itself has to lock.
+// The findings of a dry run. It holds no file of the output, which the update itself has to lock.
 struct Look {
   ToCompute files;
   std::size_t drops = 0;    // the files that an update would drop
   std::string refusal;      // why an update is refused; "": it is not
-  bool is_planned = false;  // whether the refusal is the plan's, so that an update has no other
+  bool is_planned = false;  // whether the plan refuses, as the update itself would
 };
 
 ToCompute to_compute(const DryRun& dry) {
@@ -88,7 +88,7 @@ int watch_and_update(const PlanArguments& arguments, Update how, double still,
       return {.files = {}, .refusal = e.what()};
     }
   };
-  ToCompute tried;            // those that the last update could not compute wait until they change
+  ToCompute tried;            // the last update's files; those that failed wait until they change
   std::size_t dropped = 0;    // that the last update should have dropped, and may have had to keep
   std::string refused, said;  // by the last look; the last that was said
   say(stderr, "{}: updates when new files have not changed for {}; Ctrl-C ends\n", arguments.file,

@@ -332,7 +332,7 @@ Action add_work(CLI::App& verb) {
   verb.footer(
       "Takes parts that nobody is working on until all are done, and waits for other workers "
       "meanwhile. A worker\nthat is killed loses only the part that it was working on. Ctrl-C, "
-      "SIGTERM and --stop-after leave what is done for whoever comes next.\n"
+      "SIGTERM and --stop-after leave what is done for the next worker.\n"
       "Exit status: 0 all parts are done, 1 some failed, 75 stopped.\n"
       "\n"
       "Example:\n"

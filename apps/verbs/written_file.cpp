@@ -35,7 +35,7 @@ int write_through(int fd, std::string_view bytes) {
   throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
-// The place of a file, which need not exist.
+// The canonical path of a file that need not exist.
 std::filesystem::path place_of(const std::string& path) {
   std::error_code error;
   return std::filesystem::weakly_canonical(std::filesystem::absolute(without_links(path)), error);

@@ -16,7 +16,7 @@ struct Plan;
 
 constexpr const char* kAnyFile = "";
 
-/// The files that a run of the plan makes.
+/// The files that a run of the plan would make.
 std::vector<std::string> files_made(const Plan& plan);
 
 class WrittenFile {

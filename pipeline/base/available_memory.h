@@ -14,8 +14,8 @@ namespace melflow {
 /// sys.
 std::uint64_t available_memory(const std::string& root = "");
 
-/// Returns how much of `available` bytes, and of those that it `holds`, something may keep that can
-/// do without: a quarter stays free for others, but no more than 512 MiB.
+/// Returns how many of the `available` bytes, and of those that it `holds`, a cache may keep: a
+/// quarter stays free for others, but no more than 512 MiB.
 std::uint64_t storable_memory(std::uint64_t available, std::uint64_t holds);
 
 /// The most memory that this process can have [bytes], whatever others take.

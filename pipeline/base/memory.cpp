@@ -119,8 +119,8 @@ bool Buffer::State::put(Shelf& shelf, std::byte* data, std::size_t size) const {
   return true;
 }
 
-// Takes from the pool what it need not keep if `bytes` more are leased: first the largest pieces of
-// the free lists, then shelves. Under the lock.
+// Takes out of the pool the memory that it must not keep if `bytes` more are leased: first the
+// largest pieces of the free lists, then shelves. Under the lock.
 void Buffer::State::make_room(std::size_t bytes, std::vector<Piece>& surplus) {
   for (auto it = free.rbegin(); it != free.rend() && leased + kept + bytes > limit;) {
     if (it->second.empty()) {

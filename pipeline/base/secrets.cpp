@@ -36,7 +36,7 @@ bool is_host_and_port(std::string_view text) {
                                 [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-// Whether the URL ends before that character, which comes in the middle of a message.
+// Whether a URL in the middle of a message ends before the character at `at`.
 bool ends_url(std::string_view text, std::size_t at) {
   const char c = text[at];
   if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '<' || c == '>') return true;

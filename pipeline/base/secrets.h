@@ -37,8 +37,8 @@ std::string with_doubled_dollars(std::string_view text);
 /// Configurations that differ in secrets only are stored alike.
 Value stored_settings(const Value& configuration, std::vector<Secret>& secrets);
 
-/// The URL with what would end its user or password escaped, as in "http://usr:p%40ss@host/". For
-/// what sends requests: without this, a password with `@` or `/` would give another host.
+/// Escapes what would end the user or password in a URL, as in "http://usr:p%40ss@host/". To be
+/// used for requests: otherwise a password with `@` or `/` would give another host.
 std::string with_escaped_user(std::string url);
 
 }  // namespace melflow

@@ -145,7 +145,8 @@ std::string without_escaped_bytes(std::string_view json) {
     const std::string_view escape = json.substr(at, 6);
     const bool is_byte = escape.size() == 6 && escape.starts_with("\\udc") && escape[4] >= '8' &&
                          is_hex_digit(escape[4]) && is_hex_digit(escape[5]);
-    // Otherwise copies a backslash with the next character: in a pair, the second begins nothing.
+    // Otherwise copies a backslash with the next character, as the second of a pair begins no
+    // escape.
     out += is_byte ? "\\ufffd" : escape.substr(0, 2);
     at += is_byte ? 6 : 2;
   }

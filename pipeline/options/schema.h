@@ -80,8 +80,8 @@ class Field {
     is_tuning = true;
     return *this;
   }
-  /// What the configuration in an output or a job means that lacks the option: what versions did
-  /// that had none. Stored configurations have all options.
+  /// The value to use if the configuration in an output or a job lacks the option: what versions
+  /// before the option did. Stored configurations have all options of their version.
   Field& was(std::string value) {
     older = std::move(value);
     return *this;
@@ -100,7 +100,7 @@ class Field {
     return *this;
   }
   [[nodiscard]] bool is_used() const { return !is_used_ || is_used_(); }
-  /// Whether it has the value that it has if it is neither written nor implied.
+  /// Whether its value is the one that it has when neither written nor implied by another option.
   [[nodiscard]] bool is_default() const;
   /// The allowed values: "1 to 64", "at least 0", "more than 0", "a, b or c", or "".
   [[nodiscard]] std::string allowed() const;

@@ -256,7 +256,7 @@ void check_input(GraphDraft& graph, const PlanNode& node) {
                 fmt::format("{}: 'from' is missing; {}", spec.name, where_from(graph, node)));
   if (is_source && node.common.on_failure)
     graph.error(mark_of(spec, "on_failure"),
-                fmt::format("{}.on_failure: {} is a source, so every output is behind it; set it "
+                fmt::format("{}.on_failure: {} is a source, so every output is after it; set it "
                             "on a node that leads to some of the outputs only",
                             spec.name, node.info->name));
   const bool are_sources = check_from_sources(graph, node);
@@ -320,7 +320,8 @@ bool check_cycles(GraphDraft& graph) {
 }
 
 void check_shape(GraphDraft& graph) {
-  // A node without input may be the one that should take an output, so only that is reported.
+  // If a node has no input, only that is reported: it may be the node that should take an unused
+  // output.
   const bool are_connected =
       std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const PlanNode& d) {
         return d.info != nullptr &&

@@ -55,8 +55,8 @@ void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const S
   std::string advice = "; `melflow stages` lists the stages";
   if (is_put_in(graph.registry, spec.name))
     advice = fmt::format(
-        "; without stage and from a node called {0} has options for the one that is put in before "
-        "a node that needs a {0}, and none does here: write stage: {0} and from: NODE",
+        "; without stage and from, {0} sets the options of a node that is inserted where one is "
+        "missing, but none is missing here: write stage: {0} and from: NODE",
         spec.name);
   for (const Value::Entry& e : own.entries()) {
     if (e.key.starts_with("stage:")) advice = "; write 'stage: NAME' with a space after the ':'";

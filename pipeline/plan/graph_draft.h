@@ -19,7 +19,7 @@ struct GraphDraft {
   std::vector<PlanNode> nodes = {};
   std::vector<int> sources = {};  ///< indices of the nodes that are sources, as written
   Problems problems = {};
-  std::size_t wrong_options = 0;  ///< the first of `problems`: how many concern options
+  std::size_t wrong_options = 0;  ///< number of problems of options; they come first
   Problems unused = {};           ///< options that have no effect because of others
 
   void error(Mark mark, std::string message) { problems.add(std::move(mark), std::move(message)); }
@@ -31,7 +31,7 @@ struct GraphDraft {
   /// Returns the nodes that take the output of a node.
   [[nodiscard]] std::vector<int> readers_of(int node) const;
   /// Returns the type of an output; for a node that passes any type on, its input's; void if
-  /// unknown. Without a number that of the first output.
+  /// unknown. If `from` has no output number, the first output's.
   [[nodiscard]] PortType port_of(PlanInput from) const;
   [[nodiscard]] PortType port_of(int node) const { return port_of(PlanInput{node}); }
   /// The node as written that `node` stems from.

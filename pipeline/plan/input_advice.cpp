@@ -39,7 +39,7 @@ std::vector<std::string> stages_between(const Registry& registry, const PortType
   return {};
 }
 
-// "a batch"; "disk_read and decode" without what is put in by itself.
+// "a batch" or "disk_read and decode", without the stages that are inserted automatically.
 std::string list_text(std::vector<std::string> stages, const Registry& registry) {
   const auto has_to_be_written = [&](const auto& stage) { return !is_put_in(registry, stage); };
   if (std::any_of(stages.begin(), stages.end(), has_to_be_written))

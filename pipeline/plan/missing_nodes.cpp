@@ -88,7 +88,7 @@ class MissingNodes {
     return out;
   }
 
-  // Whether a node of such a stage was written but nobody takes from it.
+  // Whether a node of a stage that could be inserted was written, but no node takes its output.
   [[nodiscard]] bool is_one_left_over() const {
     return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const NodeSpec& n) {
       const StageInfo* info = stage_of(n);

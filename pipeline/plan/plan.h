@@ -74,10 +74,10 @@ struct PlanInput {
   int output = -1;  ///< which of that node's named outputs; -1 if it has none
 };
 
-/// A node, from the written one to the one that runs: the members further down are known later.
+/// A node, from its description to the one that runs: members further down get their values later.
 struct PlanNode : NodeSpec {        // options: as written, or made for an expanded node
   std::string written;              ///< name of the written node that it stems from
-  std::string stage_name;           ///< the stage as written, which may stand for another one
+  std::string stage_name;           ///< as written; may stand for another stage (`info`)
   const StageInfo* info = nullptr;  ///< null: there is no such stage
   std::unique_ptr<StageConfig> config;
   NodeOptions common;

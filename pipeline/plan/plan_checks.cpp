@@ -174,8 +174,8 @@ void check_files(Plan& plan) {
   }
 }
 
-// Skips sinks, which write different files. Nodes that differ only in tuning options or in
-// on_failure may be intended.
+// Skips sinks, which write different files. Nodes that differ in tuning options or in on_failure
+// may be intended, so they are not reported.
 void check_repeated_work(Plan& plan) {
   std::map<std::string, const PlanNode*> workers;
   for (const PlanNode& n : plan.nodes) {

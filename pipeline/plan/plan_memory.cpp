@@ -19,8 +19,8 @@ namespace {
 constexpr std::size_t kLargestFile = std::size_t{1} << 46;
 const SourceInfo kLargest{"", kLargestFile};
 
-// Bits of Origin::block for the blocks that one of several stages in a row cuts from one block;
-// none ever cuts that many.
+// Bits of Origin::block for each of several stages in a row: they number the blocks that the stage
+// cuts from one block, and suffice for any number of them.
 constexpr std::size_t kBlockBits = 20;
 static_assert(kBlockBits * kMostExpanding <= 60);
 

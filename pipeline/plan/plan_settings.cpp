@@ -54,7 +54,7 @@ struct SettingsForm {
 Value settings_up_to(const Plan& plan, const PlanNode& n, const SettingsForm& form) {
   const auto up_to = [&form](const PlanNode& node) { return (node.stage.get()->*form.up_to)(); };
   std::vector<Value> stages;
-  // For one of several outputs: adds its name, since it decides which items come.
+  // For one of several outputs: adds the output's name, since the items depend on it.
   const auto before = [&](const PlanInput& in) {
     const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
     if (up.inputs.empty() && in.output >= 0)  // one of several sources
@@ -80,7 +80,7 @@ Value settings_up_to(const Plan& plan, const PlanNode& n, const SettingsForm& fo
       entry.set("sources", Value::list(std::move(names)));
     stages = {std::move(entry)};
   }
-  // A fingerprint does not depend on who reads the corpus.
+  // Without secrets: a fingerprint does not depend on the user who reads the corpus.
   const Value own =
       without_secrets((n.stage.get()->*form.own)().value_or(n.config->schema().echo(false)));
   if (n.info->affects_features && !own.is_null()) {

@@ -76,7 +76,7 @@ class BlockingThreads final : public AsyncDriver {
   }
 
  private:
-  // Null when it is to end.
+  // Null when the thread has to end.
   Work* wait() {
     std::unique_lock lock(mutex_);
     woken_.wait(lock, [this] { return is_closed_ || !queue_.empty(); });
@@ -110,7 +110,7 @@ class EngineDriver final : public AsyncDriver {
     thread_.clear();
   }
   [[nodiscard]] double cpu_seconds() override { return cpu_seconds_of(thread_); }
-  // Where the queue already had work, the thread was woken, or checks after its next result.
+  // If the queue already had work, the thread has been woken or looks again after its next result.
   void put(Work* work) override {
     const std::lock_guard lock(mutex_);
     queue_.push_back(work);

@@ -48,8 +48,8 @@ class Compose {
   }
 
   /// The source: an item for each of the names, by which the report calls it. `make(i)` gives item
-  /// number i, one call at a time, so it should be quick: a map behind it reads files. One of more
-  /// than `largest` bytes, by which the memory budget goes, ends the run, as does what it throws.
+  /// number i, one call at a time, so it should be quick: a map behind it reads files. The memory
+  /// budget relies on `largest`: an item of more bytes ends the run, as does an exception.
   template <class Out, class F>
   requires std::is_invocable_r_v<Out, F, std::size_t> Compose& source(
       const std::string& name, std::vector<std::string> names, F make,
@@ -80,9 +80,9 @@ class Compose {
     return add<Made>(name, {}, std::move(names), std::move(make), largest);
   }
 
-  /// One item in, one out: `change` takes `const In&` and gives an Out; many calls at a time. An
-  /// Out has at most `growth` times as many bytes as the In, by which the memory budget goes; the
-  /// report has a warning where one has more.
+  /// One item in, one out: `change` takes `const In&` and gives an Out; many calls at a time. The
+  /// memory budget relies on `growth`: an Out has at most so many times the bytes of its In; the
+  /// report warns of one that has more.
   template <class In, class Out, class F>
   requires std::is_invocable_r_v<Out, const F, const In&> Compose& map(
       const std::string& name, const std::string& from, F change, double growth = 1,
@@ -101,8 +101,8 @@ class Compose {
     return add<Changed>(name, with_from(from, options), std::move(change), growth);
   }
 
-  /// One item in, several out: `make` takes `const In&` and gives a std::vector<Out>, with none of
-  /// which the item is skipped; otherwise as map(). All of them together have at most `growth`
+  /// One item in, several out: `make` takes `const In&` and gives a std::vector<Out>; if that is
+  /// empty, the item is skipped; otherwise as map(). All of them together have at most `growth`
   /// times as many bytes as the In.
   template <class In, class Out, class F>
   requires std::is_invocable_r_v < std::vector<Out>,
@@ -125,10 +125,10 @@ class Compose {
     return add<Several>(name, with_from(from, options), std::move(make), growth);
   }
 
-  /// One item in, a payload by each of the outputs NAME.first and NAME.second, which may be of two
-  /// types: `make` takes `const In&` and gives a std::pair<First, Second>, or one of std::optional,
-  /// where an item does not always leave by both; otherwise as map(). Both together have at most
-  /// `growth` times as many bytes as the In.
+  /// One item in, one out by each of the outputs NAME.first and NAME.second, whose types may
+  /// differ: `make` takes `const In&` and gives a std::pair<First, Second>, or a pair of
+  /// std::optional if an item does not always leave by both; otherwise as map(). Both together have
+  /// at most `growth` times as many bytes as the In.
   template <class In, class First, class Second, class F>
   requires std::is_invocable_r_v < std::pair<std::optional<First>, std::optional<Second>>,
   const F, const In& > Compose& split(const std::string& name, const std::string& from, F make,

@@ -115,7 +115,7 @@ bool GraphNode::takes(std::size_t branch, const Item& item) const {
   return std::find(outputs.begin(), outputs.end(), item.output) != outputs.end();
 }
 
-// Without memory there are none, and the run ends.
+// Returns none if memory runs out, which ends the run.
 GraphNode::Parcels GraphNode::make_parcels(std::unique_ptr<Work> work) {
   if (down_.size() < 2) return {{0, std::move(work)}, nullptr};
   try {
@@ -153,7 +153,7 @@ std::vector<GraphNode::Parcel> GraphNode::copies(Work& work) const {
   return out;
 }
 
-// Notes for whom the memory of the work is reserved from now on.
+// Notes that the work's memory is held for that node from now on.
 void GraphNode::note_holder(const Work& work, int node) {
   for (const Origin& o : *work.items.front().origins)  // several items have the same reservation
     if (o.reservation) o.reservation->set_node(node);
@@ -286,7 +286,7 @@ void GraphNode::finish(Work* work, const StageExecutor::Outcome& outcome) try {
   }
   if (goes_on) {
     const Stream& next = *work->items[progress.at].origins->front().stream;
-    work->index = next.index();  // or the oldest file would not be known for what it is
+    work->index = next.index();  // of the file that comes next, which may be the oldest of all
     if (!work->request.is_part) {
       work->request.record = next.records().first;
       work->request.records = next.records().count;
@@ -352,7 +352,7 @@ bool GraphNode::end_input() {
   return true;
 }
 
-// An incomplete batch to be sent.
+// Whether there is an incomplete batch to send.
 bool GraphNode::holds() const { return executor_.holds() && !graph_.is_aborting(); }
 
 void GraphNode::try_end() {

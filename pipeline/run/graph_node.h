@@ -103,8 +103,8 @@ class GraphNode {
   bool open();
   /// Sends on an incomplete batch. False: there is none.
   bool flush();
-  /// Gives the tokens of blocks that wait for an earlier block to others: the oldest file may be
-  /// among these, which gets memory first. False: there are none.
+  /// Lets others have the tokens of blocks that wait for an earlier block: the oldest file, which
+  /// gets memory first, may be among these others. False: there are no such blocks.
   bool release_tokens();
   /// Releases memory that is charged to rows that wait for others. False: there are none.
   [[nodiscard]] bool release_parked() const {
@@ -166,10 +166,10 @@ class GraphNode {
   TaskGraph& graph_;
   const int id_;
   PlanNode& plan_;
-  // Blocks that wait for an earlier one here may have to wait for memory of nodes before this one.
+  // Whether a block may wait here for an earlier one that waits for memory in a node before.
   const bool waits_for_memory_;
-  // Its output is not held against its bound: rows of several blocks at once, in the name of one,
-  // where it pairs and another came late; or memory of a device.
+  // Whether its output is not checked against its bound: rows of several blocks under one block's
+  // number, which a stage that pairs gives when an input is late; or memory of a device.
   const bool is_unbound_;
   std::vector<GraphNode*> ups_, down_;
   std::atomic<std::size_t> ups_going_{0};
@@ -177,7 +177,7 @@ class GraphNode {
   // Item::output has them.
   std::vector<std::vector<int>> outputs_;
 
-  // oneTBB's: one of the first two; the port of the first branch is its own.
+  // oneTBB's nodes: one of the first two is set; its own output port serves the first branch.
   std::unique_ptr<Run> run_;
   std::unique_ptr<Async> async_;
   std::vector<std::unique_ptr<tbb::flow::broadcast_node<Work*>>> ports_;

@@ -45,7 +45,7 @@ StageMeter::Visit GraphNode::meter_visit(const Work& work, Clock::time_point now
           .is_of_files = !is_source() && !work.progress.is_flush};
 }
 
-// Without its end.
+// Returns the visit so far, with `ended` not set.
 Visit GraphNode::visit_of(const Work& work, const NodeQueue::Finish& f) const {
   return {.began = work.timing.began,
           .ended = {},
@@ -58,7 +58,7 @@ Visit GraphNode::visit_of(const Work& work, const NodeQueue::Finish& f) const {
           .rows_out = f.out.rows};
 }
 
-// Memory was reserved by what stages declare.
+// The memory was reserved by the bounds that stages declare, so a larger output is recorded.
 void GraphNode::check_bound(const Item& item) {
   if (is_unbound_) return;
   std::size_t declared = 0;
@@ -74,7 +74,7 @@ void GraphNode::check_bound(const Item& item) {
     excess_ = {item.bytes, declared, index};
 }
 
-// What those behind it give may follow from that. The run is over.
+// An excess may result from one in an earlier node, which is reported alone. Called after the run.
 bool GraphNode::exceeds_bound() const {
   return excess_.given > 0 || is_unbound_ || is_behind_excess();
 }

@@ -1,5 +1,5 @@
-// GraphNode as the source: it makes items, has them wait for memory, and sends them. And what the
-// memory gate tells any node.
+// GraphNode as the source: it makes items, has them wait for memory, and sends them. Also the calls
+// of the memory gate to any node.
 
 #include <utility>
 
@@ -82,7 +82,7 @@ void GraphNode::admit(std::unique_ptr<Work> work) {
     if (!records.is_cut) graph_.reach().keep(*stream);
     work->items[i].origins = one_origin({reservation, std::move(stream)});
   }
-  reservation.reset();  // or it would come back after its files
+  reservation.reset();  // or the memory would be returned only after its files are closed
   Parcels parcels = make_parcels(std::move(work));
   std::vector<std::size_t> waiting;
   const Clock::time_point now = Clock::now();
@@ -95,7 +95,7 @@ void GraphNode::admit(std::unique_ptr<Work> work) {
   if (is_last) end_input();
 }
 
-// The stream goes to the nodes behind that one of several sources alone.
+// If the graph has several sources: only nodes downstream of the item's own source get the stream.
 void GraphNode::leave_by(int source, Stream& stream) const {
   if (graph_.reach().of(id_).outside[static_cast<std::size_t>(source)] != 0)
     stream.route(id_, {&source, 1},

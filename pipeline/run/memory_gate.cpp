@@ -29,7 +29,7 @@ MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
         return IsYounger()(b.work, a.work);
       };
       waiters_.insert(std::upper_bound(waiters_.begin(), waiters_.end(), *asker, later), *asker);
-      // Announced before it is tried, so that a release in between is not missed.
+      // Set before memory is asked for, so that a release in between is not missed.
       is_waiting_.store(true);
     }
     granted.reserve(waiters_.size());
@@ -68,7 +68,7 @@ MemoryGate::Told MemoryGate::tell(const Waiter* asker) {
   return out;
 }
 
-// Null where there is none, neither of the budget nor for the reservation itself.
+// Null if the budget has no room, or if there is no memory for the reservation object itself.
 std::shared_ptr<const Reservation> MemoryGate::reserve(const Waiter& w) {
   try {
     return Reservation::try_make(*run_.budget, w.bytes,

@@ -25,7 +25,7 @@ namespace melflow {
 /// Errors: a reservation for which there is no memory counts as refused, so the work waits on.
 class MemoryGate {
  public:
-  /// What is reserved already stays so for the whole run.
+  /// What is reserved by now stays reserved for the whole run.
   MemoryGate(RunContext& run, std::size_t nodes);
 
   /// Asks for `bytes` bytes for `work`. True: it has them. Else the gate calls granted() or
@@ -40,9 +40,9 @@ class MemoryGate {
   }
   /// Gives no more memory; waiting work is cut off by the next pump(). Calls no node.
   void close();
-  /// To be called when nothing moves, with told() from before that was seen: where work waits
+  /// Called when nothing moves, with the value that told() had before that was found. If work waits
   /// for memory that is held outside of the graph (by a thread of a sink's own), waits until some
-  /// of it came back, or for close(). False: that is not so, or of no use.
+  /// of it came back, or for close(). False: no work waits for that, or it helped none.
   [[nodiscard]] bool wait(std::uint64_t told);
 
   /// Whether a node is being called, and how often nodes were called. This may happen on any
@@ -62,8 +62,8 @@ class MemoryGate {
     bool is_source;
   };
   enum class Told { nobody, others, asker };
-  // Adds `asker`, unless it is null, and calls the nodes of all that is decided, but for that one's
-  // where it gets its memory.
+  // Adds `asker`, unless it is null, and calls the node of all work that is decided, except for an
+  // asker that gets its memory: the result says so.
   Told tell(const Waiter* asker);
   void note_waiting(bool waiting);
   [[nodiscard]] std::shared_ptr<const Reservation> reserve(const Waiter& w);

@@ -185,8 +185,8 @@ void NodeQueue::enter_lines(Work& work) {
     for (const Origin& o : *item.origins) {
       if (!is_ordered(o)) continue;
       std::vector<Work*>& line = lines_[o.stream.get()];
-      // The block in the stage may be on its way already: then its work may be gone, and this one
-      // have its address.
+      // The line's last block may have left the stage and its work be gone; then this work may have
+      // got its address, so comparing addresses alone does not do.
       const std::vector<const Stream*>& mine = work.queued.streams;
       if (!line.empty() && line.back() == &work &&
           std::find(mine.rbegin(), mine.rend(), o.stream.get()) != mine.rend())

@@ -32,14 +32,15 @@ namespace melflow {
 /// Threads: add_branch() before the run; everything else from any thread.
 /// Lifetime: does not own work, and points to Work in the heap until it begins or drain() gives it
 /// back.
-/// Errors: std::bad_alloc from arrive() and what puts work into the heap, with the queue unchanged.
+/// Errors: std::bad_alloc from arrive() and the calls that put work into the heap; the queue is
+/// then unchanged.
 class NodeQueue {
  public:
   using Clock = RunClock;
   using Time = Clock::time_point;
 
-  /// What goes one by one, in the order of arrival: nothing, the blocks of one stream, or all work
-  /// of one stream, as a whole file that comes by two inputs.
+  /// What is processed one by one, in the order of arrival: nothing; the blocks of one stream; or
+  /// all work of one stream, such as a whole file that comes by two inputs.
   enum class Order { none, blocks, all };
   /// No item begins before `start_level` items wait.
   NodeQueue(int concurrency, std::size_t start_level, Order order, Time now);
@@ -62,8 +63,8 @@ class NodeQueue {
   void resume_oldest(Time now, StartList& start);
   /// Opens a queue that fills. False: it is open, or empty.
   bool open(Time now, StartList& start);
-  /// Takes from work that waits behind a block of its own stream its token in the queue; it counts
-  /// as announced then. Returns the senders, who get the tokens back.
+  /// Work that waits behind a block of its own stream loses its token in the queue and counts as
+  /// announced then. Returns the senders, who get the tokens back.
   [[nodiscard]] std::vector<Work::Sent> release_tokens(Time now);
 
   // ---- in the stage
@@ -90,7 +91,7 @@ class NodeQueue {
   /// tokens are free. Resumes `cursor`, unless it is null.
   void sent_on(Time now, const Passed& out, const std::vector<std::size_t>& waiting, Work* cursor,
                StartList& start);
-  /// Ends announced work that had got as far as its streams.
+  /// Ends announced work that holds a place in the order of these streams.
   void cut_off(Time now, const std::vector<const Stream*>& streams, StartList& start);
 
   // ---- the end
@@ -183,18 +184,18 @@ class NodeQueue {
   // addition to where else it is.
   int running_ = 0;            // in the stage
   std::size_t called_ = 0;     // was in a StartList, and has not begun
-  std::size_t ready_ = 0;      // of those in the heap, so many may begin
+  std::size_t ready_ = 0;      // how many of those in the heap may begin
   std::size_t waiting_ = 0;    // have a token of the queue
   std::size_t announced_ = 0;  // will be resumed
   std::vector<Work*> heap_;
   // Of each stream, its blocks here, in order; the first one is in the heap or the stage, or has
-  // left the stage and may not be looked at any more.
+  // left the stage; then the pointer is not dereferenced, as its work may be gone.
   std::unordered_map<const Stream*, std::vector<Work*>> lines_;
   bool is_open_ = true;
   bool input_over_ = false;
   bool is_ended_ = false;
-  // Its own concurrency, then every queue behind it. Used by work that is called, in the stage or,
-  // as its output, in that queue.
+  // The tokens of its own concurrency, then those of every queue behind it. Work has them while it
+  // is called, in the stage or, as its output, in that queue.
   std::vector<Tokens> tokens_;
   std::atomic<bool> may_end_{false};  // input_over_, for readers without the lock
 

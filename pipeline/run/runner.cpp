@@ -117,7 +117,7 @@ void Runner::Impl::open_budget(const RunContext& run) {
   // One block more than it needs at least, so that stages still overlap for the oldest file.
   const std::size_t reserve = plan_.least_memory + plan_.largest_block;
   reserve_ = std::min(reserve, room);
-  // A block for every worker stays beside what is kept, or one file after the other would be done.
+  // Leaves room for a block for every worker; otherwise only one file at a time would be processed.
   const std::size_t working =
       reserve_ + std::min(static_cast<std::size_t>(plan_.workers) * plan_.largest_block, room / 4);
   keep_memory_ = room - std::min(room, working);
@@ -142,7 +142,7 @@ void Runner::Impl::start_stages(RunContext& run) {
   began_with_too_many_ = exceeded_ != nullptr;
 }
 
-// All sinks go on from the same item.
+// All sinks resume at the same item, the first that one of them lacks.
 void Runner::Impl::resume_sinks(RunContext& run) {
   std::optional<std::size_t> done;
   bool can_all = true;
@@ -175,7 +175,7 @@ void Runner::Impl::watch_failures() {
     for (FailureLimit& limit : failure_limits_) {
       if (!limit.node.empty() && ledger_.entry(index).stage != limit.node) continue;
       const FailureLimit* none = nullptr;
-      // Without a lock: the graph outlives every stream. Before there is one, pass() looks.
+      // Without a lock: the graph outlives every stream. pass() checks what was exceeded before it.
       if (static_cast<double>(++limit.failed) > limit.allowed &&
           exceeded_.compare_exchange_strong(none, &limit) && graph_)
         graph_->stop();
@@ -192,8 +192,8 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
     fill(run, report);
     pass(run, plan_.nodes.size(), [&] {
       graph_->fill(report);
-      // A record that is lost may be held by one sink and waited for by another, which must not
-      // drop what is behind it.
+      // One sink may hold a lost record for which another waits, which must not drop the records
+      // after it: so all release what is lost before any drops what waits.
       for (PlanNode& n : plan_.nodes)
         if (n.faces.holds != nullptr) n.faces.holds->drop_lost();
       for (PlanNode& n : plan_.nodes)
@@ -226,8 +226,8 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   graph_.reset();
 }
 
-// The filling pass, if a stage asks for one. What it keeps comes out of the budget of the run, what
-// is under way meanwhile out of the rest.
+// The filling pass, if a stage asks for one. What it keeps is taken from the budget of the run;
+// items under way meanwhile get the rest.
 void Runner::Impl::fill(RunContext& run, RunReport& report) {
   Filling filling{.memory = keep_memory_, .end = [this] { graph_->stop(); }};
   const auto asked =
@@ -241,7 +241,7 @@ void Runner::Impl::fill(RunContext& run, RunReport& report) {
   for (std::size_t i = 0; i < nodes; ++i) names.push_back(plan_.nodes[i].name);
   const std::size_t found = source().count();
   filling_ledger_.open(found, std::move(names));
-  if (ledger_.counts().closed() > 0)  // what the run proper passes over
+  if (ledger_.counts().closed() > 0)  // records that the main run skips
     for (std::size_t i = 0; i < found; ++i)
       if (ledger_.outcome(i) != Outcome::open) filling_ledger_.close(i, Outcome::not_run, -1, "");
   filling_budget_ = std::make_unique<MemoryBudget>(budget_->capacity() - keep_memory_, reserve_);
@@ -261,8 +261,8 @@ void Runner::Impl::fill(RunContext& run, RunReport& report) {
   report.filling_seconds = std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-// Closes the records of what was never begun, and says how the run ended, before the sinks are
-// told.
+// Closes the records of items that were never begun, and sets how the run ended, before the sinks
+// finish.
 void Runner::Impl::settle(RunReport& report) {
   const std::size_t found = source().count();
   for (std::size_t i = graph_->admitted(); i < found; ++i)
@@ -283,7 +283,7 @@ void Runner::Impl::settle(RunReport& report) {
         began_with_too_many_ ? "nothing more was computed" : "the run was stopped", option);
   } else if (report.ending == Ending::complete && c.ok == 0 && c.found > 0 &&
              !plan_.settings.is_part) {
-    // An error of the run (a disk, an option), which must not replace what is there.
+    // An error of the run (a disk, an option): no output may be replaced.
     report.ending = Ending::failed;
     report.error = fmt::format("{}; nothing is written, and an existing output stays as it was",
                                nothing_ok_text(ledger_, found));
@@ -319,7 +319,7 @@ void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
         report.error = no_memory ? node.name + ": out of memory; lower memory.host" : e.what();
     }
   }
-  // Some outputs are complete only when all are.
+  // After all calls of finish(), since some outputs are complete only when all are.
   for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
     const Stage& stage = *plan_.nodes[i].stage;
     report.stages[i].summary = stage.summary();
@@ -338,7 +338,7 @@ std::vector<std::string> Runner::Impl::warnings_so_far() {
   return out;
 }
 
-// What other processes of a stage computed counts as the stage's own work, and the run's.
+// Adds the work that a stage had done by other processes to the stage's own and to the run's.
 void add_other_processes(RunReport& report) {
   for (StageReport& s : report.stages)
     for (const auto& [name, calls] : s.summary) {
@@ -406,7 +406,7 @@ RunReport Runner::Impl::run() {
   report.memory_index = index_bytes_;
   report.memory_peak = index_bytes_ + kept_bytes_ + std::max(budget_->peak(), filling_peak_);
   report.resident_peak = peak_resident_bytes();
-  // Those of the report alone come last: an output does not say how many threads there were.
+  // Warnings that only the report has, such as about the number of threads, come last.
   report.warnings.insert(report.warnings.begin(), warnings_.begin(), warnings_.end());
   check_accounts(report);
   return report;

@@ -14,15 +14,15 @@ constexpr double kTaskSeconds = 100e-6;
 // busy only by longer tasks.
 constexpr double kTaskSecondsPerWorker = 4e-6;
 
-// A file of no bytes costs about as much as these [bytes].
+// An empty file costs about as much as this many bytes do.
 constexpr std::size_t kWeightOfFile = 4096;
 
 // The last tasks are small, or one worker would still be busy with its own when all others are
 // done.
 constexpr std::size_t kTasksLeftPerWorker = 4;
 
-// Ahead of the source are this many times the items of a task: it takes items that are made faster
-// than one worker makes them.
+// Items are prefetched for this many tasks: the source takes prefetched items faster than one
+// worker makes them.
 constexpr std::size_t kTasksAhead = 16;
 constexpr std::size_t kLeastAhead = 4;  // ranges
 
@@ -112,8 +112,8 @@ std::size_t SourceFeed::most() const {
   return std::clamp<std::size_t>((total_ - next_) / tasks, 1, NodeOptions::kMostFilesOfAuto);
 }
 
-// The workers' time until now, over what has come to its end; of that only the number is known.
-// What is under way makes files look dearer than they are, so the first tasks are small.
+// Divides the workers' time until now by the number of files that have ended. Files under way make
+// these look dearer than they are, so the first tasks are small.
 void SourceFeed::measure() {
   measure_at_ = made_ + std::max<std::size_t>(16, made_ / 8);
   const std::size_t closed = graph_.context().ledger.counts().closed() - done_before_;
@@ -130,7 +130,7 @@ void SourceFeed::measure() {
 
 SourceFeed::Made SourceFeed::make_one(std::size_t index) const {
   Made made{source_.item(index), 0, {}};
-  // A file that has grown since the run began must not wait for more than is kept for the largest.
+  // A file that has grown since the run began must not ask for more than the largest file may take.
   made.cost = std::min(admission_cost(graph_.plan(), made.item.info, &made.bounds),
                        graph_.plan().largest_block);
   return made;
@@ -141,7 +141,7 @@ SourceFeed::Made SourceFeed::take(std::size_t index) {
   const std::size_t range = index / kRange;
   if (range >= entered_) enter(range);
   std::vector<Made>& made = ranges_[range].made;
-  // Those that the source makes itself, as what threw when it was prefetched.
+  // Not prefetched, or making it threw: then the source makes it now, and throws for itself.
   if (made.empty() || !made[index % kRange].item.payload) return make_one(index);
   return std::move(made[index % kRange]);
 }
@@ -185,7 +185,7 @@ void SourceFeed::prefetch(std::size_t items) noexcept {
   }
 }
 
-// An error is the matter of the run once it comes to the item: it is made again then.
+// An error here is dropped: the source makes the item again when its turn comes, and then throws.
 void SourceFeed::make_range(std::size_t number) noexcept {
   Range& range = ranges_[number];
   const std::size_t first = number * kRange;

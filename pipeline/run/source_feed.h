@@ -43,11 +43,11 @@ class SourceFeed {
   void make(Work& work);
   /// Whether all items have been made.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_.load(); }
-  /// Prefetches about `items` items, unless enough are there. Called by a worker whose task has as
-  /// many. From any thread.
+  /// Prefetches about `items` items, unless enough are there. Called by a worker that has just made
+  /// a task of so many. From any thread.
   void prefetch(std::size_t items) noexcept;
-  /// After the run: why fewer files went together than files_per_task says, as a warning; "" where
-  /// that was kept.
+  /// After the run: the warning that tasks had fewer files than files_per_task says, and why; "" if
+  /// they had as many.
   [[nodiscard]] std::string not_kept() const;
 
  private:
@@ -57,7 +57,7 @@ class SourceFeed {
     std::vector<std::size_t> bounds;  // the most bytes that each node may give of it
   };
   enum class State : std::uint8_t { untouched, being_made, made, over };
-  // `made` belongs to the thread that set being_made, then to the one that takes.
+  // `made` belongs to the thread that set being_made until it is done, then to the source's.
   struct Range {
     std::atomic<State> state{State::untouched};
     std::vector<Made> made;
@@ -85,12 +85,12 @@ class SourceFeed {
   std::size_t next_ = 0;
   std::size_t last_files_ = 0;  // of the last task
   std::atomic<bool> is_exhausted_{false};
-  std::optional<Made> next_item_;  // was made, and did not fit
-  // Of tasks that had no room for as many files as they were to have: the most files, and the most
-  // that one took [bytes].
+  std::optional<Made> next_item_;  // made, but did not fit into the last task
+  // Of tasks whose memory did not suffice for the intended number of files: the most files in one,
+  // and the most memory per file [bytes].
   std::size_t most_cut_ = 0, dearest_ = 0;
 
-  // What a file costs: so many seconds of a worker per unit of weight.
+  // The cost of a file: worker seconds per unit of weight.
   std::size_t made_ = 0, weight_ = 0;
   std::size_t measure_at_ = 16;    // files made
   double seconds_per_weight_ = 0;  // 0: not known yet

@@ -30,7 +30,8 @@ class Entered {
   RunObserver* observer_;
 };
 
-// What breaks a run, told with the node that broke it. Call it where an exception is handled.
+// Returns the error that ends the run, for the exception that is being handled; its text names the
+// node.
 std::exception_ptr run_error(const std::string& node) {
   try {
     throw;
@@ -47,7 +48,7 @@ std::exception_ptr run_error(const std::string& node) {
   }
 }
 
-// What call() gives; an exception that is none of the whole run's is the item's error.
+// Calls call(); an exception that does not concern the whole run is returned as the item's error.
 template <class F>
 std::optional<ItemError> caught(F&& call) {
   try {
@@ -85,7 +86,8 @@ StageExecutor::StageExecutor(TaskGraph& graph, int node, const PlanNode& plan)
       must_give_ends_(!pairs_ && plan.outputs.empty()),
       block_step_(plan.block_step) {}
 
-// Nothing behind the node waits for it, or it is on its way by another output.
+// Whether item `i` need not be processed: nothing downstream wants its result, or it left its stage
+// by an output that this node does not take.
 bool StageExecutor::is_lost(const Work& work, std::size_t i) const {
   const Item& item = work.items[i];
   if (item.output >= 0 && std::none_of(inputs_.begin(), inputs_.end(), [&](const PlanInput& in) {
@@ -95,7 +97,7 @@ bool StageExecutor::is_lost(const Work& work, std::size_t i) const {
   return work.is_lost_to(node_, i);
 }
 
-// The input of a stage that pairs by which the present item came.
+// The number of the input by which the present item came, for a stage that pairs.
 std::size_t StageExecutor::input_of(const Work& work) const {
   const int output = work.items[work.progress.at].output;
   const auto is_it = [&](const PlanInput& in) {
@@ -164,12 +166,12 @@ StageExecutor::Outcome StageExecutor::run(Work& work) {
       let_go(item);
     }
   } catch (...) {
-    break_run(work);
+    abort_run(work);
   }
   return o;
 }
 
-void StageExecutor::break_run(Work& work) {
+void StageExecutor::abort_run(Work& work) {
   graph_.abort(run_error(name_));
   if (makes()) work.progress.out.clear();
   for (Item& item : work.items)
@@ -177,7 +179,7 @@ void StageExecutor::break_run(Work& work) {
   work.progress.at = work.items.size();
 }
 
-// Whether what is combined is full. An item that is refused is in no batch.
+// Returns whether the combined item is full. An item that is refused is part of none.
 bool StageExecutor::add(Item& item) {
   ItemContext context(graph_.context(), item, node_);
   Result<bool> is_complete = false;
@@ -215,8 +217,8 @@ void StageExecutor::cancel_held() {
   held_.clear();
 }
 
-// What the stage gave, made ready to be handed on; an error fails the item's streams. Returns
-// whether there is more.
+// Prepares the stage's result for the next nodes; an error fails the item's streams. Returns
+// whether the stage has more for the item.
 bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Item& out) const {
   if (!result) {
     fail(*item.origins, result.error(), work.progress.given);
@@ -230,7 +232,8 @@ bool StageExecutor::settle(Work& work, Item& item, Result<Emission>& result, Ite
   Emission& given = *result;
   if (cuts_) note_next_part(work, given);
   if (!given.payload) {
-    // What comes next would be taken for a part of it. What a route drops, it drops as a whole.
+    // Without its last block the sub-item would not end, and the next one would be taken for a part
+    // of it. A route drops sub-items as a whole.
     if (const Origin& in = item.origins->front();
         !given.more && must_give_ends_ && in.sub_item && in.ends() && !in.last)
       fail(*item.origins,
@@ -334,7 +337,7 @@ bool StageExecutor::begin(Engine& engine, Work& work) {
     Result<Emission> nothing = std::move(*error);
     settle(work, item, nothing, work.progress.out[tag.item]);
   } catch (...) {
-    break_run(work);
+    abort_run(work);
   }
   if (RunObserver* observer = graph_.observer()) [[unlikely]]
     observer->end(tag.observed);

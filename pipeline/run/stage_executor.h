@@ -60,7 +60,7 @@ class StageExecutor {
   bool add(Item& item);
   void give_batch(Work& work);
   void note_next_part(Work& work, const Emission& given) const;
-  void break_run(Work& work);
+  void abort_run(Work& work);
 
   TaskGraph& graph_;
   const int node_;
@@ -71,7 +71,7 @@ class StageExecutor {
   CombineStage* const combine_;
   const std::vector<PlanInput>& inputs_;
   const bool cuts_, pairs_, divides_, splits_, must_give_ends_;
-  const std::uint64_t block_step_;  // between the blocks that it gives of one
+  const std::uint64_t block_step_;  // of Origin::block, between two blocks given for one
   bool is_last_ = false;
   Origins held_;
 };

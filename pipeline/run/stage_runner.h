@@ -19,14 +19,14 @@
 
 namespace melflow {
 
-/// What the plan's check of one stage gave.
+/// The result of Stage::plan() for one stage.
 struct Planned {
   Properties properties;              ///< of what leaves it
   std::vector<std::string> errors;    ///< "option: message"
   std::vector<std::string> warnings;  ///< likewise
 };
 
-/// What became of one stream in one stage.
+/// The result of one stream in one stage.
 template <class Out>
 struct Streamed {
   std::vector<std::shared_ptr<const Out>> blocks;
@@ -42,14 +42,14 @@ class StageRunner {
   explicit StageRunner(const std::string& stage, const Value& options);
   explicit StageRunner(const std::string& stage, const OptionList& options = {})
       : StageRunner(stage, map_of(options)) {}
-  /// Takes over a stage of a plan, which has been planned there.
+  /// Takes over a stage of a plan, where Stage::plan() was called already.
   explicit StageRunner(PlanNode&& node);
   StageRunner(const StageRunner&) = delete;
   StageRunner& operator=(const StageRunner&) = delete;
   ~StageRunner();
 
   [[nodiscard]] Stage& stage() { return *stage_; }
-  /// The same as what its kind is; it has to be that.
+  /// The stage as its kind, which must be the one asked for.
   [[nodiscard]] ItemStage& items() const { return *faces_.items; }
   [[nodiscard]] SourceStage& source() const { return *faces_.source; }
   /// For Stage::start() and finish(), which a test calls where its stage has them.
@@ -61,7 +61,7 @@ class StageRunner {
   /// Warnings about the run as a whole.
   [[nodiscard]] const std::vector<std::string>& run_warnings() const { return run_warnings_; }
 
-  /// Stage::plan(), with what comes and what the stages behind it require.
+  /// Calls Stage::plan(), with the properties of the input and the requirements of later stages.
   Planned plan(const Properties& given = {}, const Requirements& required = {});
 
   /// A stream on its way through the stage; from one thread at a time.
@@ -72,8 +72,8 @@ class StageRunner {
     Pass& operator=(const Pass&) = delete;
     ~Pass();
 
-    /// Takes what the stage gives, and whether that is the last of the stream; false: no more is
-    /// wanted.
+    /// Gets each payload that the stage gives; `is_last`: of the stream. Returns false if no more
+    /// is wanted.
     using Give = std::function<bool(std::shared_ptr<const void>, bool is_last)>;
     /// Hands a payload to the stage. False: the stream has failed, or no more is wanted.
     bool put(std::shared_ptr<const void> payload, bool is_last, const Give& give);
@@ -88,8 +88,8 @@ class StageRunner {
     std::uint64_t block_ = 0;  // number of the next one
   };
 
-  /// Hands the payloads `in` of one stream to the stage, in order, until it is over; likewise.
-  /// `out` gets what it gives, and the result is what became of the stream.
+  /// Hands the payloads `in` of one stream to the stage, in order, until the stream is over; from
+  /// one thread at a time. `out` gets the stage's payloads; returns what became of the stream.
   Ledger::Entry pass(const std::vector<std::shared_ptr<const void>>& in,
                      std::vector<std::shared_ptr<const void>>& out);
 

@@ -52,8 +52,8 @@ void TaskGraph::settle() {
   graph_.wait_for_all();
 }
 
-// Where memory for the graph itself runs out, what is under way may be lost to it: it ends then
-// when nothing moves.
+// If memory for the graph itself runs out, work under way may get lost, so its end is never
+// reported: then the run is over when nothing moves.
 void TaskGraph::run() {
   nodes_.front()->start_source();
   for (bool goes_on = true; goes_on;) {
@@ -206,8 +206,8 @@ void TaskGraph::fill(RunReport& report) const {
   report.joints = joints_;
 }
 
-// Twice what is in the stages, since as much waits before them, and what is kept for the oldest
-// file.
+// Twice the memory in the stages, since as much waits in front of them, plus the reserve for the
+// oldest file.
 std::size_t TaskGraph::memory_wanted() const {
   const std::size_t mean = run_.budget == nullptr ? 0 : run_.budget->mean();
   if (mean == 0) return 0;

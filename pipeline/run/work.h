@@ -28,7 +28,7 @@ enum class Entry {
 /// Counts what passed a node on one side.
 struct Passed {
   std::size_t items = 0, bytes = 0, rows = 0;
-  std::size_t files = 0;  ///< that began with one of these items
+  std::size_t files = 0;  ///< source items whose first block is one of these
   [[gnu::always_inline]] void add(const Item& item) {
     ++items;
     if (item.origins)
@@ -108,7 +108,8 @@ struct Work {
   };
   std::unique_ptr<Made> made;
 
-  /// What waits for memory: an item with these records, or a part of one with this record.
+  /// What asks for memory: an item with these records, or the part of an item with the record
+  /// `record`.
   struct Request {
     std::size_t record = 0, records = 1;
     bool is_part = false;
@@ -185,8 +186,8 @@ inline std::shared_ptr<const Origins> one_origin(Origin origin) {
   return out;
 }
 
-/// The run stops before node number `node` processes these, of which it has given `given` blocks,
-/// as Origin::block counts them.
+/// Marks the streams as cut off: the run stops before node number `node` is done with these pieces,
+/// for which it has given `given` blocks, as Origin::block counts.
 inline void cancel(const Origins& origins, int node, std::uint64_t given = 0) {
   for (const Origin& o : origins)
     if (!o.stream->is_lost_to(node, o.block + given)) o.stream->cancel();

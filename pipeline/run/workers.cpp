@@ -8,8 +8,8 @@
 
 namespace melflow {
 namespace {
-// In an arena with a single place, and where oneTBB may have no worker at all, a task that is
-// enqueued makes it start one; that would be a thread of its own again.
+// In an arena with a single place, or if oneTBB may have no worker at all, an enqueued task makes
+// oneTBB start one, which would again be a thread of its own.
 constexpr int kLeast = 2;
 }  // namespace
 

@@ -90,7 +90,7 @@ void Reservation::shrink(std::size_t bytes) const {
 
 std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
                                                          Claim claim, std::size_t others) {
-  // Made before it takes anything, so that nothing has to be given back where there is no memory.
+  // Made before it takes any bytes, so that none have to be given back if making it throws.
   auto made = std::make_shared<Reservation>(budget);
   if (!budget.acquire(*made, bytes, claim, others)) return nullptr;
   return made;

@@ -22,8 +22,8 @@ class Reservation;
 
 /// Threads: any. Lifetime: outlives every Reservation.
 /// Locks: its own is a leaf and is not held while the function of on_release() runs, on the thread
-/// that gave the bytes back. So nothing is destroyed that holds a reservation under a lock that
-/// this function takes.
+/// that gave the bytes back. So a reservation must not be destroyed under a lock that this function
+/// takes.
 class MemoryBudget {
  public:
   /// Keeps `reserve` of the `capacity` bytes for the oldest unfinished source item, so that it can
@@ -80,7 +80,7 @@ class Reservation {
   /// Returns all but `bytes` to the budget. Only one holder may call this, without a lock held:
   /// others that wait for memory may get it on this thread.
   void shrink(std::size_t bytes) const;
-  /// Notes the number of the node to which what it is for was sent last.
+  /// Notes the number of the node that has the item or block now, for add_holders().
   void set_node(int node) const { node_.store(node, std::memory_order_relaxed); }
   [[nodiscard]] int node() const { return node_.load(std::memory_order_relaxed); }
 

@@ -103,8 +103,8 @@ void Stream::sink_done(int stage) {
   taken_.fetch_or(reach_.of(stage).sinks, std::memory_order_acq_rel);
 }
 
-// Of each node the first ones are kept: one that is dropped has as many before it, whatever comes
-// later, so what is told does not depend on which came first in time.
+// Keeps the first warnings of each node in the order of blocks. A dropped one would never be among
+// them, so the result does not depend on which came first in time.
 void Stream::warn(int stage, std::string text, std::uint64_t block) {
   Remark remark{{stage, block}, kept_text(std::move(text))};
   const std::lock_guard lock(mutex_);
@@ -279,7 +279,7 @@ void Stream::close(std::size_t record) {
   }
 }
 
-// Notifies sinks of an item that others got; each of the first loss that concerns it.
+// Notifies the sinks that lost an item which others got, each of the first loss that concerns it.
 void Stream::tell_sinks(std::size_t record, const std::vector<const Loss*>& losses) const {
   std::uint64_t told = 0;
   for (const Loss* l : losses)

@@ -115,8 +115,8 @@ class Stream {
     const std::uint64_t sinks = lost();
     return sinks != 0 && is_behind_losses(sinks, stage, block);
   }
-  /// Adds a warning about an item that is ok. Different ones are all told, in the order of the plan
-  /// and, of one node, of the blocks; Ledger::warned() says how many.
+  /// Adds a warning about an item that is ok. All different warnings are reported, in the order of
+  /// the plan and, for one node, of the blocks; Ledger::warned() says how many.
   void warn(int stage, std::string text, std::uint64_t block = 0);
   /// Whether an earlier stage failed the item or warned about it, or the run cut the item off.
   [[nodiscard]] bool is_remarked(int stage) const;
@@ -161,8 +161,8 @@ class Stream {
     bool on_purpose = false;  // by a route or by keep()
     bool is_kept = false;     // the sink has the item from an earlier run
   };
-  // In their order. Of one block that comes to a node by several inputs nothing tells which warning
-  // is first in time, so the texts decide.
+  // Sorted as reported. If a block comes to a node by several inputs, the order in time is left to
+  // chance, so the texts decide.
   struct Remark {
     Place at;
     std::string text;

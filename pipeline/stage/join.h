@@ -1,9 +1,9 @@
-// A stage that makes one payload of two that were made of the same item on two branches.
+// A stage that joins two branches: it makes one payload of the two that come from the same item.
 //
-// A block waits in the state of its stream until that of the other branch has come. Both hold the
-// reservation of the block of which they were made, so what waits here holds up no memory that the
-// other one needs; where the item was lost to one branch alone, what waits is dropped when nothing
-// else moves. The branches may not differ in the blocks that they give of an item.
+// A block waits in the state of its stream until that of the other branch has come. Both share the
+// reservation of the block that they were made from, so waiting takes no memory that the other one
+// needs. If the item was lost to one branch alone, the waiting block is dropped when nothing else
+// moves. The branches may not differ in the blocks that they give of an item.
 #pragma once
 
 #include <array>

@@ -46,7 +46,8 @@ class Ledger {
     std::string reason;
   };
   /// The record of an item that is ok, with warnings, {node, text} each, in their order: the node
-  /// of the first, and the first kMostWarnings joined by "; ", with the node where it is another.
+  /// of the first, and the first kMostWarnings joined by "; ", with the node's name before one of
+  /// another node.
   using Warnings = std::vector<std::pair<std::string, std::string>>;
   static constexpr std::size_t kMostWarnings = 4;
   [[nodiscard]] static Entry warned(const Warnings& warnings);
@@ -62,8 +63,8 @@ class Ledger {
   /// Closes an item; only the first call counts. `stage`: index of a name given to open(), or -1
   /// for none. Does not throw, since destructors close items.
   void close(std::size_t index, Outcome outcome, int stage, const std::string& reason) noexcept;
-  /// An item that was closed although it was closed already, or was never opened: a bug of the
-  /// caller, which fails the run.
+  /// The first item that was closed a second time or never opened: a bug of the caller, which fails
+  /// the run.
   [[nodiscard]] std::optional<std::size_t> closed_wrongly() const {
     const std::size_t index = wrong_;
     return index == kNone ? std::nullopt : std::optional(index);

@@ -19,8 +19,8 @@ class PairedInputs {
   };
   /// Sets the inputs, in their order; called before plan().
   void set_inputs(std::vector<Input> inputs) { inputs_ = std::move(inputs); }
-  /// Called when nothing in the graph moves: releases memory that blocks hold which wait here for
-  /// those of other inputs. Returns false if there is none.
+  /// Called when nothing in the graph moves: releases the memory of blocks that wait here for
+  /// blocks of other inputs. Returns false if there is none.
   virtual bool release_parked() { return false; }
 
  protected:

@@ -26,13 +26,14 @@ class Reach {
     SinkSet sinks = 0;                    ///< downstream of it; a sink: itself
     SinkSet lost_by_error = ~SinkSet{0};  ///< by an error in it: `sinks`, or all
     SinkSet may_lose = ~SinkSet{0};       ///< by an error in it or in a node downstream
-    /// All blocks of all items pass this node, and all before it, one after the other.
+    /// Whether this node is before the first branch and all blocks pass it, and every node before
+    /// it, in order.
     bool is_in_trunk = false;
     std::size_t rank = 0;          ///< in the plan's order, with sinks after all other nodes
     std::vector<SinkSet> outside;  ///< for each named output: sinks that only other outputs reach
   };
 
-  /// A sink whose items of an earlier run are known.
+  /// A sink that has items from an earlier run, as far as these are known.
   struct Keeper {
     int stage = -1;
     const KeptItems::Set* items = nullptr;

@@ -173,7 +173,7 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   std::int64_t end = lines.end_of(0);
   for (std::size_t k = 1; k < inputs().size(); ++k) end = std::min(end, lines.end_of(k));
   const bool ends = lines.knows_all_totals() && end == lines.totals.front();
-  // An empty block may follow the last row.
+  // All rows may have been passed on before the last block, which is then empty.
   if (lines.ended || (end == lines.next && !ends)) return;
   if (origin.reservation != nullptr) held.push_back(origin.reservation);
   r.part = part;

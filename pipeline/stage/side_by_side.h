@@ -40,8 +40,8 @@ class SideBySide : public ItemStage, public PairedInputs {
     std::shared_ptr<const void> data;
     std::int64_t first = 0, count = 0;
     bool last = false;  ///< the rows of the stream or sub-item end with it
-    /// Information about the input that is needed even after its rows were passed on: the newest
-    /// note so far, and from the last piece on that piece's. Null: none.
+    /// What the stage has to know of the input even after its rows were passed on: the newest note
+    /// so far, at the end that of the last piece. Null: none.
     std::shared_ptr<const void> note = nullptr;
   };
   /// Rows [skip, skip + count) of `data`.

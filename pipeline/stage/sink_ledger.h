@@ -40,7 +40,7 @@ class SinkLedger {
     if (of(index) == Outcome::open) return run_.entry(index);
     Ledger::Entry own = own_.load()->entry(index);
     if (own.outcome != Outcome::ok || run_.outcome(index) != Outcome::ok) return own;
-    // What is told of it for other sinks, such as that they lack it, is told here, too.
+    // The run's remark, such as that other sinks lack the item, is part of this sink's, too.
     Ledger::Entry of_run = run_.entry(index);
     if (of_run.reason.find(own.reason) != of_run.reason.npos) return of_run;
     if (of_run.reason.empty()) return own;

@@ -90,8 +90,8 @@ struct StageResources {
   /// The number of items processed at once if the configuration does not set it; 0: the number of
   /// workers.
   int default_concurrency = 0;
-  /// Of a source whose items take long to get: the number of them that the stage after it, which
-  /// waits for them, gets at once if the configuration does not set it; 0: it need not wait.
+  /// For a source whose items take long to get: how many the next stage, which waits for them, gets
+  /// at once if the configuration does not set its concurrency; 0: it need not wait.
   int waits_for = 0;
   /// The paths of the files that it will make. No two nodes may make the same file.
   std::vector<std::string> files_made = {};
@@ -152,8 +152,8 @@ class Stage {
   /// Nullopt: the options as given, without tuning options; null: it changes no value, and is not
   /// among the settings. Called after plan().
   [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
-  /// The same in a form that does not depend on the stages behind this one, for the name of what is
-  /// stored between stages.
+  /// The same in a form that does not depend on later stages; it names what is stored between
+  /// stages.
   [[nodiscard]] virtual std::optional<Value> settings_alone() const { return settings(); }
   /// The largest size in bytes of one output block, given the bound of the input. Stages must keep
   /// to it: admission charges the sum over all stages. The report warns of a stage that exceeds it.

@@ -46,16 +46,17 @@ class FillingPass {
   ~FillingPass() = default;
 };
 
-/// Items may wait in the stage for other items. They keep their memory but no token, and the run
-/// waits for memory that is held: a stage whose items may wait has to be one of these.
+/// A stage in which items may wait for other items. Waiting items keep their memory but no token.
+/// The run asks these stages to drop items when it waits for memory, so every such stage must
+/// derive from this.
 class HoldsItems {
  public:
   /// Drops waiting items; called after the last item, before any stage's finish(). This closes
   /// their records in the ledger, which calls all listeners.
   virtual void drop_waiting() = 0;
-  /// Drops those that wait for items which were lost before they came; called when nothing moves
-  /// and memory is waited for, as such a loss is not announced to the stage, and at the end of all
-  /// stages before drop_waiting() of any.
+  /// Drops items that wait for an item which was lost in an earlier node; the stage is not told of
+  /// such losses. Called when nothing moves and work waits for memory, and at the end of the run,
+  /// for all stages before drop_waiting() of any.
   virtual void drop_lost() {}
 
  protected:
@@ -110,8 +111,8 @@ class KeepsMemory {
   /// The most memory [bytes] that it keeps, with `concurrency` items at a time; charged to the
   /// budget. Called when the source has its index, before start().
   [[nodiscard]] virtual std::size_t kept_memory(const RunContext& run, int concurrency) const = 0;
-  /// Reports memory that is known before the run not to fit into `host` bytes, of which everything
-  /// else needs at least `others`. Called after plan().
+  /// Reports before the run if that memory will not fit into `host` bytes, of which everything else
+  /// needs at least `others`. Called after plan().
   virtual void check_memory(std::size_t /*host*/, std::size_t /*others*/,
                             PlanCheck& /*check*/) const {}
 
@@ -122,8 +123,8 @@ class KeepsMemory {
 /// The source can prefetch items.
 class MakesAhead {
  public:
-  /// Whether item() may be called from several threads at once, each with other indices; for items
-  /// that a stopped run never uses; and again for an index for which it threw.
+  /// Whether item() may be called from several threads at once, each with different indices; for
+  /// items that a stopped run never uses; and a second time for an index after it threw.
   [[nodiscard]] virtual bool makes_ahead() const = 0;
 
  protected:
@@ -139,8 +140,9 @@ class UnitesSources {
     SourceStage* source = nullptr;
   };
   /// Makes one source, of this class, with the items of all `sources`; it keeps no reference to
-  /// them. In the graph they only take part in Stage::plan(), before it: they do not start or make
-  /// items. Called once, on the first of them, when the plan is made.
+  /// them. The given sources themselves only take part in Stage::plan(), before the united one:
+  /// they are not started and make no items. Called once, on the first of them, when the plan is
+  /// made.
   [[nodiscard]] virtual std::unique_ptr<SourceStage> unite(const std::vector<Named>& sources) = 0;
   /// For a united source: which of the sources the item comes from.
   [[nodiscard]] virtual std::size_t source_of(std::size_t index) const = 0;

@@ -13,7 +13,7 @@ namespace melflow {
 /// `declared` [s], which is as much as Lhotse allowed until 1.31.
 std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> with_declared_length(
     std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> blocks, double declared);
-/// The length that such a warning, among others of the recording, names [s]; 0 where there is none.
+/// Finds such a warning in a recording's warnings; returns the length that it names [s], else 0.
 double declared_length_in(std::string_view warning);
 
 }  // namespace melflow

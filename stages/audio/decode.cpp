@@ -251,7 +251,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
                           {under_way_, file});
   }
 
-  // Returns the size of the longest block for a file of that rate.
+  // Returns the size of the longest block for a file of that rate [bytes].
   [[nodiscard]] std::size_t block_bytes(const RawBytes& raw, int sample_rate) const {
     const std::size_t block = output_bound({raw.file->path, raw.file->size}, raw.size);
     return sample_rate >= lowest_rate_

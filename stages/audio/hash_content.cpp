@@ -41,8 +41,8 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
     const std::uint64_t hash = hash_of(*in);
     if (hash == 0)
       return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
-    // In an update the file may have a hash already, that of its rows in an output. If its content
-    // differs from that, no hash is right for both.
+    // In an update the file may already have the hash of the content from which an output's rows
+    // were made. If the content differs now, no hash is right for the rows of all outputs.
     for (std::size_t r = records.first; r < records.first + records.count; ++r)
       hashes_->of[r] = hashes_->of[r] == 0 || hashes_->of[r] == hash ? hash : 0;
     return in;

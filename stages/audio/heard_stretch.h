@@ -69,7 +69,7 @@ struct KeptSamples {
   Buffer samples;
   std::int64_t at = 0, count = 0;
 
-  /// Returns the kept samples, which it takes out, with the block; copies only if there are any.
+  /// Takes out the kept samples and returns them with the block's; copies only if there are any.
   HeardStretch joined(const Waveform& in, BufferPool& pool) {
     if (count == 0) return {in.samples, in.start};
     const std::size_t old_bytes = static_cast<std::size_t>(count) * size_of(in.samples.type);

@@ -91,7 +91,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
     return settings_at(given_rate_);
   }
 
-  // The bound of a block with all samples held before and those held now.
+  // Upper bound: the samples held back from earlier blocks plus those of this block.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     return BufferPool::rounded(input + 2 * static_cast<std::size_t>(most_held_) * sizeof(float));
   }
@@ -107,7 +107,7 @@ class MarkSound final : public StreamTransform<Waveform, Waveform, SoundState> {
     if (l.held() > most_held_)
       return ItemError::failed(fmt::format(
           "is sampled at {} Hz, where frame, hop, keep and silence are longer than the {} "
-          "samples that may be held; put a resample stage before",
+          "samples that may be held; put a resample stage before this node",
           in->sample_rate, most_held_));
     const HeardStretch all = state.kept.joined(*in, context.run().pool);
     const std::int64_t to = look(*in, all, l, state);

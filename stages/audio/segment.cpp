@@ -129,7 +129,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
                     "the stretches that were marked before are not used; put segments_by between");
     check_units(check);
     if (o.long_windows || o.short_windows) {
-      if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");
+      if (o.length || o.hop) check.error("long", "cannot be set together with length or hop");
       if (!o.long_windows || !o.long_windows->length) check.error("long", "has no length; set it");
       if (!o.short_windows || !o.short_windows->length)
         check.error("short", "has no length; set it");
@@ -218,7 +218,8 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     return {.size_option = options_.length ? "length" : options_.long_windows ? "long.length" : ""};
   }
 
-  // The bound of a block with the samples kept before it; a block alone is passed on unchanged.
+  // Upper bound: the samples kept from earlier blocks plus the block's; a single block passes
+  // unchanged.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     const std::int64_t kept = expected_ ? expected_->long_length + expected_->long_hop : context_;
     return BufferPool::rounded(input + 2 * static_cast<std::size_t>(kept) * sizeof(float));
@@ -329,7 +330,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     const auto differs = [&](const char* what, std::int64_t has, std::int64_t expected) {
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where a {} has {} samples instead of {}; put a "
-                      "resample stage before",
+                      "resample stage before this node",
                       rate, what, has, expected));
     };
     if (g.length != expected_->length) return differs("window", g.length, expected_->length);

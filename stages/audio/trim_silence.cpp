@@ -89,7 +89,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     return settings_at(given_rate_);
   }
 
-  // The bound of a block with all samples held before and those held now.
+  // Upper bound: the samples held back from earlier blocks plus those of this block.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     return BufferPool::rounded(input + 2 * static_cast<std::size_t>(most_held_) * sizeof(float));
   }
@@ -112,7 +112,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     if (is_too_long(l))
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where frame, hop and keep are longer than the {} "
-                      "samples that may be held; put a resample stage before",
+                      "samples that may be held; put a resample stage before this node",
                       in->sample_rate, l.hold));
     const HeardStretch all = state.kept.joined(*in, context.run().pool);
     const std::int64_t to = options_.top_db ? end_by_peak(*in, all, l, state)

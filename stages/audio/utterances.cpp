@@ -28,8 +28,8 @@ constexpr std::size_t kMostKept = std::size_t{2} << 20;
 // An end at most this much after the recording's end is a rounded number [s].
 constexpr double kRounding = 0.01;
 
-// Of Kaldi's extract-segments, as float as there: utterances up to kLeast are skipped, and those
-// that end kOvershoot or more after their recording, too [s].
+// The limits of Kaldi's extract-segments, as float like there [s]: it skips utterances up to
+// kLeast, and those that end kOvershoot or more after their recording.
 constexpr float kLeast = 0.1F, kOvershoot = 0.5F;
 
 using Stretch = UtteranceSamples;
@@ -80,7 +80,7 @@ class Utterances final : public ItemStage {
     return out;
   }
 
-  // Twice, for the time of the copy.
+  // Twice the samples, as both copies exist while one is made.
   [[nodiscard]] StageResources resources() const override {
     return {.keeps_of_stream = 2 * BufferPool::rounded(kMostKept)};
   }

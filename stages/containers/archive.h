@@ -22,7 +22,7 @@ class Archive final : public Container {
     std::uint64_t size = 0;    ///< [bytes], when inflated
     std::uint32_t crc = 0;     ///< CRC-32 of the bytes, in a zip
     std::uint32_t is_deflated : 1 = 0;
-    std::uint32_t problem : 31 = 0;  ///< 1 + the number of why it cannot be read; 0: it can
+    std::uint32_t problem : 31 = 0;  ///< 1 + the index of why it cannot be read; 0: it can be
   };
 
   /// Reads the index of the archive, a .tar, .tar.gz, .tgz or .zip. What is packed as a whole is
@@ -46,7 +46,7 @@ class Archive final : public Container {
   [[nodiscard]] const std::vector<Damage>& damages() const { return damages_; }
   /// Warnings about the archive as a whole.
   [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
-  /// Whether the file is still the one that the index is of.
+  /// Whether the file is unchanged since the index was read.
   [[nodiscard]] bool is_current() const;
 
   [[nodiscard]] FileStamp stamp(const std::string& name) const override;
@@ -62,7 +62,7 @@ class Archive final : public Container {
   [[nodiscard]] const Member* find(std::string_view name) const;
   [[nodiscard]] std::string_view text(const Member& m) const { return names_.c_str() + m.name; }
 
-  std::string path_, file_;     // what was given; what has the members' bytes
+  std::string path_, file_;     // the given path; the file with the members' bytes
   std::int64_t modified_ = -1;  // as FileStamp::modified
   FileState state_, state_of_file_;
   UniqueFd unpacked_;  // file_, where it is a temporary one

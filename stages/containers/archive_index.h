@@ -23,7 +23,7 @@ class ArchiveBytes {
   /// Returns the `count` bytes at `at`, fewer at the end of the file; valid until the next call.
   /// `count`: at most a MiB. Throws RunError.
   std::span<const unsigned char> at(std::uint64_t at, std::size_t count);
-  /// Throws RunError: what the file is where it is not the `expected` ("a tar archive").
+  /// Throws RunError saying what the file is instead of the `expected` ("a tar archive").
   [[noreturn]] void refuse(const char* expected);
 
  private:

@@ -43,8 +43,8 @@ struct ContainedItem {
 ContainedItem item_of(std::shared_ptr<const Container> container, std::string name);
 /// Finds the container that a path goes through, an archive or what was added.
 ContainedItem contained_item(const std::string& path);
-/// Does so for many paths: each thread looks a container up once while its paths stay in it. For a
-/// run, in which readers find out when an archive changes.
+/// The same for many paths: each thread looks a container up once while its paths stay in it. Only
+/// for a run, where readers notice that an archive has changed.
 class ContainedItems {
  public:
   ContainedItems();

@@ -5,7 +5,7 @@
 
 namespace melflow {
 
-// Of curl/curl.h: numbers that never change, in a library whose interface has been version 4 since
+// Numbers of curl/curl.h, which never change: the library's interface has been version 4 since
 // 2006.
 namespace libcurl {
 

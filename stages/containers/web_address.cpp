@@ -38,8 +38,8 @@ bool is_private_4(std::uint32_t address) {
   });
 }
 
-// Of what is not 2000::/3, the global addresses, only those that stand for one of version 4 can
-// lead out.
+// Outside of 2000::/3, the global addresses, only those that stand for a version 4 address can be
+// public.
 bool is_private_6(const std::array<std::uint8_t, 16>& a) {
   const auto begins = [&a](std::initializer_list<std::uint8_t> bytes) {
     return std::equal(bytes.begin(), bytes.end(), a.begin());

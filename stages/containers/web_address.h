@@ -1,4 +1,4 @@
-// What an address or a URL of the web leads to: whether that is in a private network.
+// Whether an address or a URL of the web leads into a private network.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace melflow {
 /// Whether an address is not of the public internet: this machine, a private or local network, a
 /// group of machines, or reserved.
 bool is_private(const sockaddr& address);
-/// Likewise of its text, "10.0.0.1" or "::1"; not so of a text that is none.
+/// The same for an address as text, "10.0.0.1" or "::1"; false for any other text.
 bool is_private_address(const std::string& text);
 /// The name or address of the host in a URL.
 std::string host_of(const std::string& url);

@@ -139,7 +139,7 @@ struct Answer {
       return 0;
     }
   }
-  // Of a handle for public addresses only.
+  // For handles that connect to public addresses only.
   static int open_socket(void* answer, int, const Address* to) {
     if (!is_private(to->address))
       return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
@@ -184,8 +184,8 @@ WebHandle make_handle(const WebLimits& limits, bool is_public) {
       {low_speed_limit, static_cast<long>(limits.least_speed.count)}};
   for (const auto& [option, value] : kNumbers) curl().set(out.get(), option, value);
   curl().set(out.get(), user_agent, fmt::format("melflow/{}", kVersion).c_str());
-  // Some servers give objects packed as they have them, whatever is asked for: libcurl unpacks them
-  // where it is told of encodings at all.
+  // Some servers send objects packed, whatever is asked for; libcurl unpacks them if any encoding
+  // is set.
   curl().set(out.get(), accept_encoding, "identity");
   curl().set(out.get(), write_function, &Answer::write);
   curl().set(out.get(), header_function, &Answer::take_header);
@@ -288,7 +288,7 @@ class Request {
     is_final_ = true;
     return ItemError::failed(std::move(why));
   }
-  // Where the recording was reached, which messages about it need not name.
+  // An error about bytes that arrived: its message need not say where the recording is.
   Result<std::shared_ptr<RawBytes>> about_bytes(std::string why) {
     is_about_bytes_ = true;
     return ItemError::failed(std::move(why));

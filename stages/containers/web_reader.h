@@ -20,7 +20,7 @@ struct WebCloser {
   void operator()(void* handle) const;
 };
 using WebHandle = std::unique_ptr<void, WebCloser>;  ///< of libcurl
-/// Those of one thread.
+/// The connections of one thread.
 struct WebHandles {
   WebHandle to_any;
   WebHandle to_public;  ///< connects to public addresses only; null: not needed so far

@@ -18,13 +18,13 @@ namespace {
 constexpr const char* kPattern = "{*?";
 constexpr std::size_t kMost = 1'000'000;  // names of a pattern
 
-// Where a pattern begins in a root; npos in one that is there as it is called.
+// Returns where a pattern begins in a root; npos if a file or folder has the root's very name.
 std::size_t pattern_in(const std::string& root) {
   std::error_code ignored;
   return std::filesystem::exists(root, ignored) ? root.npos : root.find_first_of(kPattern);
 }
 
-// The numbers "first..last", with as many digits; nothing where it is no range.
+// Expands "000..128" to its numbers, with as many digits; returns nothing if the text is no range.
 std::optional<std::vector<std::string>> range(const std::string& text) {
   const std::size_t dots = text.find("..");
   if (dots == text.npos) return std::nullopt;

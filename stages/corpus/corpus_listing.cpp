@@ -115,7 +115,7 @@ class Listing {
     if (!remark.empty()) warn_(remark);
   }
 
-  // What the files come from, as it was given.
+  // The lists or the root, as the user wrote them.
   [[nodiscard]] std::string corpus_text() const {
     if (options_.is_store) return without_secrets(options_.arguments.map.find("root")->text());
     if (!options_.lists_of_call.empty()) return options_.lists_of_call.text();
@@ -281,7 +281,8 @@ class Listing {
     if (context_.given != nullptr) {
       begin_list(corpus_text(), "");
       std::unique_ptr<TableReader> table = context_.given->table(list_);
-      if (!context_.given->is_empty()) read_table(*mapped(std::move(table), options_.table, ""));
+      if (!context_.given->is_empty())
+        read_table(*with_mapped_columns(std::move(table), options_.table, ""));
     }
     const std::vector<CorpusLists::List> lists = options_.manifest.files();
     are_several_ = lists.size() > 1;
@@ -309,8 +310,8 @@ class Listing {
                            lines_.find()));
   }
 
-  // Refuses a list of which no file is below the root, though all begin beside the list. Looks no
-  // further than the first file that is there.
+  // Refuses a list whose paths start in its own folder instead of in the root. Looks no further
+  // than the first file that exists.
   void check_is_below_root(std::size_t first) const {
     const std::filesystem::path folder = std::filesystem::path(list_).parent_path();
     std::error_code error;
@@ -345,14 +346,14 @@ class Listing {
       listed_.insert(below_root_(without_channel(manifest_.relative(i))));
     const std::size_t before = manifest_.size();
     names_archives(options_.root) ? scan_archives() : scan();
-    // Else files of a list would be among the rest, too.
+    // Otherwise files that a list names would count as not listed and be taken twice.
     if (met_ == 0 && manifest_.size() > before && !is_cut_ && context_.whole == nullptr)
       throw RunError(fmt::format(
           "manifest.{}: none of the files that the lists name is below {}, such as {}; the paths "
           "in lists start there",
           excerpt(options_.manifest.rest), options_.root, excerpt(manifest_.relative(0))));
     if (manifest_.size() == before && !is_cut_ && context_.whole == nullptr)
-      tell(fmt::format("manifest.{}: {}: there is no other file than those that the lists name{}",
+      tell(fmt::format("manifest.{}: {}: include matches no files besides those in the lists{}",
                        excerpt(options_.manifest.rest), options_.root, others_there()));
   }
   bool is_listed(const std::string& path) {
@@ -384,7 +385,7 @@ class Listing {
     const bool by_column = NameRule::is_column(rule);
     const ColumnsAre& are = options_.table.columns_are;
     int group = by_column ? mapped_column(table, list_, rule, are) : -1;
-    if (by_column && group < 0) group = column_for(table, list_, rule, "split_group");
+    if (by_column && group < 0) group = require_column(table, list_, rule, "split_group");
     std::optional<SpanColumns> spans;
     if (options_.utterances) spans.emplace(are, table, list_);
     const ChannelColumn channel(are, table, list_);
@@ -453,8 +454,8 @@ class Listing {
       for (const int c : spans->columns()) used.push_back(c);
     if (has_durations) used.push_back(table.column("duration"));
     for (const std::string& remark : table.remarks(used)) tell(remark);
-    // What a template is made of may have the name of the template. A column of the output that is
-    // made otherwise is no oversight either.
+    // Columns that count as read: those that templates use, even under the template's own name, and
+    // those whose name a column of the output has, wherever that comes from.
     std::vector<std::string> known = are.sources();
     for (std::string& name : options_.text_names()) known.push_back(std::move(name));
     for (std::size_t c = 0; c < table.columns().size(); ++c)
@@ -493,12 +494,12 @@ class Listing {
       return -1;
     const int column = mapped_column(table, list_, "split", options_.table.columns_are);
     return options_.splits == Splits::manifest && column < 0
-               ? column_for(table, list_, "split", "splits: manifest")
+               ? require_column(table, list_, "split", "splits: manifest")
                : column;
   }
-  // What messages call an entry of the list.
+  // The word for an entry of the list in messages.
   [[nodiscard]] const char* entry() const { return context_.given == nullptr ? "line" : "item"; }
-  // The number of a line where that tells which line it is.
+  // A line's number, or 0 where it would not identify the line, as with several lists.
   [[nodiscard]] int line_of(int number) const {
     return are_several_ || context_.given != nullptr ? 0 : number;
   }
@@ -541,7 +542,7 @@ class Listing {
     try {
       splits = draw_splits(options_, manifest_, facts_.groups().keys(), earlier_);
     } catch (const RunError&) {
-      // Beside a recorder, the first whole files may be too few for all splits: they wait.
+      // Beside a recorder, the first complete files may be too few for all splits: they wait then.
       if (context_.whole == nullptr || !earlier_.empty()) throw;
       manifest_ = Manifest(folder_);
     }
@@ -571,7 +572,7 @@ class Listing {
   const FileListOptions& options_;
   const std::function<void(std::string)>& warn_;
   const ListingContext& context_;
-  const std::string folder_;  // to which paths are relative
+  const std::string folder_;  // the folder to which paths are relative
   Manifest manifest_;
   BelowRoot below_root_;
   FileFacts facts_;
@@ -579,8 +580,8 @@ class Listing {
   std::string rows_in_;                     // the file with the rows of the last table
   bool are_several_ = false;                // whether there are several lists
   std::unordered_set<std::string> listed_;  // the paths of the lists, where the rest is taken
-  std::size_t met_ = 0;                     // of these, found below the root
-  std::set<std::string> unused_;            // remarks on columns, each told of the first list alone
+  std::size_t met_ = 0;                     // how many of these were found below the root
+  std::set<std::string> unused_;            // remarks on columns, given for the first list only
   NotTaken not_taken_;
   bool is_cut_ = false;              // whether `limit` leaves files out
   std::size_t folders_ = 0;          // folders that match as if they were files

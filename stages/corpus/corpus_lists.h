@@ -16,7 +16,7 @@ struct CorpusLists {
     friend bool operator==(const List&, const List&) = default;
   };
   std::vector<List> list;
-  /// In a map, what stands in place of a path for the files of `root` that no list names.
+  /// In a map, the word in place of a path that means the files of `root` that no list names.
   static constexpr const char* kRest = "rest";
   std::string rest;  ///< the split of these files; "": they are not taken
 

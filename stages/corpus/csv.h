@@ -1,7 +1,7 @@
 // Reads a table of cells separated by commas or another text, with a header line or given names.
 // With quotes it follows RFC 4180 (cells in quotes, doubled quotes, line breaks inside quotes);
-// without, a quote is an ordinary character, and every line is a row. Where a single blank
-// separates, any number of blanks and tabs does, and the last cell has the rest of the line.
+// without, a quote is an ordinary character, and every line is a row. If the delimiter is a blank,
+// any number of blanks and tabs separates cells, and the last cell has the rest of the line.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace melflow {
 class CsvReader final : public TableReader {
  public:
   /// Throws RunError when the file cannot be read or lacks one of the `required` columns. The
-  /// format's delimiter must be set, and its quoting, where automatic, is that of the delimiter.
+  /// format's delimiter must be set, and automatic quoting depends on the delimiter.
   CsvReader(const std::string& path, const std::vector<std::string>& required,
             const TableFormat& format = {.delimiter = ","});
   /// Reads a row, as TableReader::next() does. A row whose number of cells differs from the

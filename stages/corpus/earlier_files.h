@@ -11,9 +11,9 @@
 
 namespace melflow {
 
-/// Joins the files of several outputs: each comes as often as it is in one of them, those of the
-/// first output first. `tell` gets a warning where two outputs have a file in different splits.
-/// Empties `outputs`.
+/// Joins the files of several outputs, the first output's first; a file comes as often as in the
+/// output that has it most often. `tell` gets a warning where two outputs have a file in different
+/// splits. Empties `outputs`.
 std::vector<EarlierFile> joined(std::vector<std::vector<EarlierFile>>& outputs,
                                 const std::function<void(const std::string&)>& tell);
 

@@ -77,7 +77,7 @@ void FileFacts::take_group(std::string_view path, std::string_view cell, bool is
     note_folder_of_split("split_group", groups_.name_of(path, cell), path, file);
 }
 
-// What a file beside the recording says, where the rule is that. A wrong one fails the recording.
+// Returns the text of a rule that names a file beside the recording; a wrong one fails that.
 std::string FileFacts::beside(const std::string& rule, std::string_view path, std::size_t file) {
   if (!NameRule::is_beside(rule) || !manifest_.problem(file).empty()) return {};
   try {
@@ -88,7 +88,7 @@ std::string FileFacts::beside(const std::string& rule, std::string_view path, st
   }
 }
 
-// Whether the file beside the recording is there, but is no text, so that none is missing.
+// Whether the file beside the recording exists but is no text: it does not count as missing then.
 bool FileFacts::is_wrong(const NameRule& rule, std::size_t file) const {
   return NameRule::is_beside(rule.text()) && !manifest_.problem(file).empty();
 }
@@ -133,7 +133,7 @@ std::string_view FileFacts::renamed(std::string_view label) {
   return label;
 }
 
-// Takes what second tables have for the files' texts.
+// Adds what second tables have for the files.
 void FileFacts::take_joined() {
   std::size_t column = options_.columns.list.size() + constants_.columns().size();
   const std::vector<std::string> names = options_.columns.names();

@@ -1,5 +1,6 @@
-// What is known of a file before it is read, besides what the table that lists it says: label,
-// split, group and columns, from its path, the files beside it, constants, and second tables.
+// The facts about a file that are known before it is read, besides those in the table that lists
+// it: label, split, group and columns, from its path, the files beside it, constants, and second
+// tables.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +31,20 @@ class FileFacts {
   /// Reads the second tables (join). Throws RunError.
   void open_joined();
 
-  /// The files added next are of this list or folder; `split`: of all of them, or "".
+  /// The files added from now on are of this list or folder; `split`: their split, or "".
   void begin_list(const std::string& list, const std::string& split);
-  /// Puts the facts of the file added last into the manifest. `path`: below the root; `cell`:
-  /// the row's cell in the column that split_group names. A file beside it that is wrong is its
-  /// problem. Throws RunError for a split that is none of the option split_names.
+  /// Puts the facts of the file added last into the manifest. `path`: below the root; `cell`: the
+  /// row's cell in the column that split_group names. If a file beside it is wrong, the recording
+  /// fails. Throws RunError for a split that the option split_names lacks.
   void take(std::string_view path, std::string_view cell = "", bool is_folder = false);
-  /// Takes none for the file added last.
+  /// Notes that the file added last has no facts.
   void take_none() { groups_.add_other(); }
   void set_constants(std::size_t file);
   /// `where`: what gives the split, for messages. Both throw RunError.
   void set_split(std::size_t file, std::string_view name, const std::string& where);
   void check_split(const std::string& split, const std::string& where,
                    const std::string& remedy = "") const;
-  /// What a label is called where a second table names the classes.
+  /// The label's name in a second table that names the classes; else the label.
   [[nodiscard]] std::string_view renamed(std::string_view label);
 
   // When all files are added, in this order.

@@ -77,7 +77,7 @@ class FileList final : public Source<FileRef>,
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
   }
 
-  // Recordings of Python may come from anywhere, so that their readers wait.
+  // Recordings that Python gives may come from anywhere, so reading them may take long.
   [[nodiscard]] StageResources resources() const override {
     constexpr int kAtOnce = 32;
     for (const Corpus& c : corpora_)
@@ -114,7 +114,7 @@ class FileList final : public Source<FileRef>,
     return manifest_.source_of(i);
   }
 
-  // Fills in whose rule the utterances follow, so that the configuration which an output stores
+  // Sets utterances.rule by the kind of the lists, so that the configuration stored in an output
   // gives the same samples without the lists.
   static std::vector<NodeSpec> expand(const NodeSpec& spec) {
     NodeSpec out = spec;
@@ -340,8 +340,8 @@ class FileList final : public Source<FileRef>,
          {labels, splits, files_of_several_sources(manifest_), labels_not_in_training(manifest_)})
       if (!remark.empty()) warn(remark);
   }
-  // In an update a file may have a stamp already: that of the rows which an output has of it. Rows
-  // of two states of a file have no stamp that is right for both; the next update makes them again.
+  // In an update a file may have the stamp of rows that an output keeps. If the file has changed
+  // since, no stamp is right for the rows of all outputs; the next update makes them again.
   void note_stamp(FileStamp& noted, const FileStamp& now) const {
     if (!is_update_ || noted.size < 0 || noted == now)
       noted = now;
@@ -363,7 +363,7 @@ class FileList final : public Source<FileRef>,
         manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
   }
 
-  // The path of Python's recordings has no secrets.
+  // Paths of Python's recordings omit secrets, and so do not tell such corpora apart.
   void check_are_told_apart() const {
     std::map<std::string, const Corpus*> seen;
     for (const Corpus& c : corpora_) {
@@ -395,7 +395,7 @@ class FileList final : public Source<FileRef>,
   ContainedItems contained_;
   NotTaken not_taken_;
   std::vector<FileStamp> stamps_;
-  std::vector<FileStamp> frozen_;  // the required stamps, where the corpus was listed before
+  std::vector<FileStamp> frozen_;  // the required stamps, if the corpus was listed in advance
   std::shared_ptr<ContentHashes> contents_;  // null where they are not asked for
 };
 

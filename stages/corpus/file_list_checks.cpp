@@ -1,4 +1,4 @@
-// What is wrong with the options of file_list, before any file is read.
+// Checks the options of file_list before any file is read.
 
 #include <algorithm>
 #include <cctype>

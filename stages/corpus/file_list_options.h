@@ -34,7 +34,7 @@ struct EnumNames<Splits> {
                                                               {"ratio", Splits::ratio}};
 };
 
-/// What is done with the commands of a wav.scp that stand for no file.
+/// Whether commands of a wav.scp that do more than read a file are run.
 enum class Commands { refuse, allow };
 template <>
 struct EnumNames<Commands> {
@@ -103,7 +103,7 @@ struct PlaceOptions {
   void describe_search(Schema& s, const std::function<bool()>& is_scanned);
 };
 
-/// What lists them in place of a search: lists and tables, or a function of Python.
+/// What lists the files in place of a search: lists and tables, or a function of Python.
 struct ListOptions {
   CorpusLists manifest;
   Commands commands = Commands::refuse;
@@ -155,7 +155,7 @@ struct FileListOptions : PlaceOptions, ListOptions, LabelOptions, SplitOptions {
   /// Makes a root that is a URL, or lists whose commands are run, the call of a function of the
   /// Python package that lists it.
   void take_python();
-  /// The rule of the library whose lists these are; without a value for lists of several kinds.
+  /// The utterance rule of the library that defines such lists; nothing for lists of several kinds.
   static std::optional<UtteranceRule> rule_of(const CorpusLists& lists);
   [[nodiscard]] UtteranceRule utterance_rule() const;
   /// The folder to which paths are relative; of Python's items "python:NAME", the path of their

@@ -1,6 +1,6 @@
-// Texts in a file for each recording, as in shards of WebDataset: the rule ".txt" is what is in
-// a.txt of a.wav, ".json:speaker" a value of the object in a.json, "txt/{parent_dir}/{name}.txt"
-// what is in txt/p225/a.txt of wav/p225/a.wav.
+// Texts in a file for each recording, as in shards of WebDataset: the rule ".txt" gives a.wav what
+// is in a.txt, ".json:speaker" a value of the object in a.json, "txt/{parent_dir}/{name}.txt" what
+// is in txt/p225/a.txt of wav/p225/a.wav.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ class FilesBeside {
   /// The problem with a rule, or "".
   [[nodiscard]] static std::string problem(std::string_view text);
 
-  /// The path that a template stands for, as for the recording `below`, relative to the root unless
-  /// it begins with '/'.
+  /// The path that a template gives for the recording `below`, relative to the root unless it
+  /// begins with '/'.
   [[nodiscard]] static std::string place(std::string_view rule, std::string_view below);
 
   /// Returns the text for the recording at `path`, `below` relative to the root; "" where there is
-  /// no such file or value. A file beside it is called like the recording up to its last dot, or up
-  /// to the first. Throws BadLine where it cannot be read, or is no text.
+  /// no such file or value. A file beside it has the recording's name up to the last dot, or up to
+  /// the first. Throws BadLine where it cannot be read, or is no text.
   [[nodiscard]] std::string text(const std::string& path, std::string_view below,
                                  std::string_view rule);
 

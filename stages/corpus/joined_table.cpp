@@ -70,14 +70,14 @@ JoinedTable::JoinedTable(const TableJoin& join, const std::function<void(std::st
   if (join.key.empty() && table->columns().empty())
     throw RunError(path + ": the columns of this table have no order; name that of join.key");
   key_ = join.key.empty() ? table->columns().front() : join.key;
-  const int key = column_for(*table, path, key_, "join.key");
+  const int key = require_column(*table, path, key_, "join.key");
   const auto optional = [&](const std::string& name, const char* option) {
-    return name.empty() ? -1 : column_for(*table, path, name, option);
+    return name.empty() ? -1 : require_column(*table, path, name, option);
   };
   const int label = optional(join.label, "join.label"), split = optional(join.split, "join.split");
   std::vector<int> texts;
   for (const auto& [name, column] : join.columns.list)
-    texts.push_back(column_for(*table, path, column, "join.columns"));
+    texts.push_back(require_column(*table, path, column, "join.columns"));
 
   const auto cell = [&](int column) {
     std::string text = column < 0 ? "" : without_blanks(table->cell(column));
@@ -131,7 +131,7 @@ std::string JoinedTable::remark() const {
         "{}: its column {} has none of the values of {} in this corpus, such as {}; correct "
         "join.on or join.key{}",
         join_.table, excerpt(key_), excerpt(join_.on), excerpt(first_),
-        join_.renames_labels() ? ", or set label_separator where that are several labels"
+        join_.renames_labels() ? ", or set label_separator if a cell has several labels"
                                : ", or where that comes from (columns, root)"));
   return fmt::format(
       "{}: its column {} lacks {} of the values of {} in this corpus, such as {}; they "

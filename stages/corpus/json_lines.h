@@ -1,6 +1,6 @@
 // Reads a file with one JSON object per line. The columns are the names in the first object, and
-// those requested names that a later object has; in a manifest of NeMo's, path and start are
-// audio_filepath and offset.
+// those requested names that a later object has; in a manifest of NeMo, the columns path and start
+// are audio_filepath and offset.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace melflow {
 /// none of that name. Returns the problem, or "".
 std::string json_value(std::string_view object, std::string_view name, std::string& out);
 
-/// What an object has for a name.
+/// The value that an object has for a name.
 struct JsonCell {
   std::string text;
   bool is_list = false;
@@ -39,13 +39,13 @@ class JsonLinesReader final : public TableReader {
   [[nodiscard]] int column(std::string_view column) const override;
   /// Also finds a name that only later objects have, where the file can be read twice.
   [[nodiscard]] int find_column(std::string_view column) override;
-  /// As TableReader::cell(); a BadLine where there is an object, a zero byte, or in a `required`
-  /// cell a list. The cell of an integer has all of its digits, that of another number the shortest
-  /// text that reads back as the number; null, NaN and a missing name make an empty cell.
+  /// As TableReader::cell(); a BadLine if the value is an object, contains a zero byte or, in a
+  /// `required` column, is a list. The cell of an integer has all digits, that of another number
+  /// the shortest text that reads back as it; null, NaN and a missing name make an empty cell.
   [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
   [[nodiscard]] Place place(int) const override { return {lines_.path(), lines_.number()}; }
-  /// Of a line of NeMo's without an offset, the duration; with one it is that of the part.
+  /// The duration in a line of NeMo without an offset; with an offset it is that of the part.
   [[nodiscard]] double duration(bool by_parts) const override;
   /// Remarks on lines that lack a name which the first object has.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
@@ -60,13 +60,13 @@ class JsonLinesReader final : public TableReader {
   TextLines lines_;
   std::vector<std::string> required_;
   std::string text_;
-  std::vector<std::string> names_;  // names of the columns, and of those that no cell is kept of
+  std::vector<std::string> names_;  // names of the columns, and of those whose cells are not kept
   std::unordered_map<std::string, int> numbers_;  // their places in names_
   std::vector<JsonCell> row_;                     // cells of the row last read
   std::vector<std::size_t> last_;                 // the last object with the cell, by column
   std::vector<MissingCells> missing_;             // lines without a cell, by column
   std::size_t objects_ = 0;
-  // Of the row last read: what NeMo's lines may have and the first one has not.
+  // Of the row last read: values that a line of NeMo may have although the first line lacks them.
   JsonCell late_offset_, late_duration_;
   bool is_waiting_ = false;  // the first object is still to be returned by next()
   std::string problem_;      // of the first object, until next() reports it

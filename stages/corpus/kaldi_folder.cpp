@@ -318,7 +318,7 @@ std::string KaldiFolder::of_channel(const std::string& path, const std::string& 
       number >= FileChannel::kMost)
     bad(fmt::format("the channel is '{}', which is not a number from 0 to {}", excerpt(channel),
                     FileChannel::kMost - 1));
-  if (keeps_commands_)  // recordings are called after their ids there
+  if (keeps_commands_)  // there a recording has its id as path
     bad("the channel of a line of segments does not go with commands: allow; choose it in wav.scp");
   if (number == 0 && channel_of(path)) return path;
   if (channel_of(path))

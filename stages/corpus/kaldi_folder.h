@@ -17,8 +17,8 @@
 
 namespace melflow {
 
-/// Returns the file for which a command of a wav.scp stands, since it only decodes that file or
-/// writes it out: `flac -dc FILE |`, `sph2pipe -f wav FILE |`, `cat FILE |`; nullopt for any other.
+/// Returns the file that a command of a wav.scp reads, if it only decodes the file or writes it
+/// out: `flac -dc FILE |`, `sph2pipe -f wav FILE |`, `cat FILE |`; nullopt for any other.
 std::optional<std::string> file_of_command(std::string_view command);
 
 class KaldiFolder final : public TableReader {
@@ -28,8 +28,8 @@ class KaldiFolder final : public TableReader {
   static bool is_one(const std::string& path);
   /// The files that a data folder may have, whether they are there or not.
   static std::vector<std::string> files_of(const std::string& path);
-  /// What becomes of a command that stands for no file: its recording fails, or `path` has it, with
-  /// the '|' at its end.
+  /// What becomes of any other command: its recording fails, or the column path has the command,
+  /// with the '|' at its end.
   enum class OtherCommands { fail, keep };
   /// `path`: the folder, its segments, or its wav.scp, which is then read without segments. Throws
   /// RunError when a file cannot be read or has an id twice, or where one of the `required` columns

@@ -16,8 +16,8 @@ namespace melflow {
 void read_label_file(const FileListOptions& options, Manifest& manifest,
                      const std::function<void(std::string)>& warn,
                      const LabelColumns::Renamed& renamed);
-/// Checks the table where no file is listed: passes on the problems that its rows will be for the
-/// files that they name.
+/// Checks the table without a list of files: warns of the rows that will fail the files which they
+/// name.
 void check_label_file(const FileListOptions& options, const std::function<void(std::string)>& warn);
 
 }  // namespace melflow

@@ -43,7 +43,7 @@ std::vector<int> channels_at(const Json& object, const char* name) {
   for (const Json& one : it->is_array() ? *it : Json::array({*it})) {
     if (one.is_null()) continue;
     const double number = one.is_number() ? one.get<double>() : -1;
-    // What no file has is no channel of it.
+    // -1, which no file has, stands for anything that is no number of a channel.
     out.push_back(std::trunc(number) == number
                       ? static_cast<int>(std::clamp(number, -1.0, kMostChannels))
                       : -1);
@@ -126,7 +126,7 @@ LhotseManifest::Recording LhotseManifest::recording_of(const Json& json) {
     out.problem =
         fmt::format("has a source of type {}, which is not read; save it as a file", excerpt(type));
   } else if (!list_at(json, "transforms").empty()) {
-    out.problem = "is changed when it is read (transforms); save it as it is then";
+    out.problem = "has transforms, which are not applied; save the changed audio";
   } else {
     out.path = text_at(sources.front(), "source");
     out.channels = channels_at(sources.front(), "channels");
@@ -148,9 +148,8 @@ void LhotseManifest::read_recordings(const std::string& supervisions) {
             (name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name + ".gz");
   if (!std::filesystem::exists(other, error) || std::filesystem::equivalent(other, file, error))
     throw RunError(
-        fmt::format("{}: these are supervisions; their recordings are read from the "
-                    "file beside it that has recordings in place of supervisions in "
-                    "its name, and {} is not there",
+        fmt::format("{}: these are supervisions, which need the list of their recordings beside "
+                    "them, and {} is not there",
                     supervisions, (file.parent_path() / name).string()));
   TextLines lines(other.string());
   for (std::string line; next_line(lines, line);) {

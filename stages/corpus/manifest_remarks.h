@@ -21,8 +21,8 @@ std::string columns_not_read(const FileListOptions& options, const std::string& 
 /// Warnings about paths that are not UTF-8, where the first of them does not exist: file names may
 /// be any bytes. `path`: that of the list.
 std::string paths_not_utf8(const std::string& path, const Manifest& manifest);
-/// Warnings about lines that name the same path, of those that can be used, and about those in
-/// different splits. `what`: "line", or "item" of a corpus that Python gives.
+/// Warnings about usable lines that name the same path, above all about those in different splits.
+/// `what`: "line", or "item" of a corpus that Python gives.
 std::string lines_of_one_path(const std::string& path, const char* what, const Manifest& manifest,
                               std::vector<DoublePaths::Pair> doubles);
 
@@ -33,8 +33,8 @@ std::string_view split_of(const Manifest& manifest, std::size_t file);
 /// splits are drawn with split_unmatched: error.
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups);
-/// Warnings about a rule of that option that gives `count` files, the first of them `first`, the
-/// name of the folder of their split.
+/// Warnings about a rule of the option that finds, for `count` files from `first` on, the name of
+/// the folder of their split.
 std::string names_of_splits(const std::string& option, const Manifest& manifest, std::size_t first,
                             std::size_t count);
 /// Warnings about groups that have files in several splits (of splits that are given, not drawn).

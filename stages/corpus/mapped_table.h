@@ -24,7 +24,7 @@ class MappedTable final : public TableReader {
   [[nodiscard]] int find_column(std::string_view name) override;
   [[nodiscard]] const std::string& cell(int column) const override;
   using TableReader::cell;
-  /// A cell of a template is where its row is.
+  /// A cell made by a template has the place of its row.
   [[nodiscard]] Place place(int column) const override {
     return table_->place(column < made() ? kRow : column - made());
   }

@@ -18,8 +18,8 @@ class NameRule {
   static constexpr const char* kTopDir = "top_dir";
 
   /// `text` is `parent_dir` (the folder that the file is in), `top_dir` (its first folder below the
-  /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, what FilesBeside
-  /// reads (".txt", "txt/{name}.txt"), or a table's column.
+  /// root), a regular expression of RE2 with a '(', whose ( ) finds the name, a rule of FilesBeside
+  /// (".txt", "txt/{name}.txt"), or a table's column.
   explicit NameRule(std::string text);
 
   [[nodiscard]] static bool is_pattern(std::string_view text);
@@ -29,8 +29,8 @@ class NameRule {
   [[nodiscard]] static std::string problem(const std::string& text);
 
   /// The name that the rule gives a file; "" where it finds none. `path`: relative to the root;
-  /// `cell`: what the table or the file beside it has, which such a rule returns. For `parent_dir`
-  /// the name is the folder's whole path below the root.
+  /// `cell`: the text from the table or the file beside it, which rules of these kinds return. For
+  /// `parent_dir` the name is the folder's whole path below the root.
   [[nodiscard]] std::string_view name_of(std::string_view path, std::string_view cell) const;
   [[nodiscard]] const std::string& text() const { return text_; }
 

@@ -22,7 +22,7 @@ std::vector<Part> split(std::string_view path) {
 }
 
 // Whether a pattern with stars, each for any number of items, matches `size` items. After a
-// mismatch only the last star takes more, as those before it need not change
+// mismatch only the last star takes more items: earlier ones need not change
 // (https://research.swtch.com/glob). `step(p, i)`: how many items, from number `i` on, the p-th
 // part of the pattern takes; 0: none match. `more(i)`: how many items a star takes at once.
 template <class IsStar, class Step, class More>

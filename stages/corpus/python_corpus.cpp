@@ -70,7 +70,7 @@ class PythonTable final : public TableReader {
 std::string PythonCorpus::path_of(const std::string& call, const Value& arguments) {
   std::string name = call.substr(call.rfind('/') + 1);
   const bool is_elsewhere = name.size() < call.size();
-  // Calls that differ in their folder or arguments only are told apart.
+  // Makes different names for calls that differ in their folder or arguments only.
   if (const std::string text = to_json(without_secrets(arguments, true));
       is_elsewhere || text.size() > 2) {
     const std::string whole = call + text;

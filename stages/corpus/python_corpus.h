@@ -22,10 +22,10 @@ class PythonCorpus final : public Container {
   static std::shared_ptr<PythonCorpus> open(const std::string& call, const Value& arguments,
                                             const WebLimits& web);
 
-  /// Reads the items, of which this object keeps where they are. Once only. `name`: what messages
-  /// call the table.
+  /// Returns a table that reads the items; this object keeps where they are. Once only. `name`: the
+  /// table's name in messages.
   std::unique_ptr<TableReader> table(std::string name);
-  /// Does so where the list of recordings is known already.
+  /// Reads all items without a table, when the list of recordings is known already.
   void list();
   /// Makes the recordings that were listed known by their paths (contained_item), until this is
   /// destroyed.

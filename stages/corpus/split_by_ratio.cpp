@@ -104,9 +104,9 @@ std::size_t largest_of(const SplitShares& shares) {
   return static_cast<std::size_t>(it - shares.list.begin());
 }
 
-// Assigns groups one after another to the split where each brings all splits nearest to their
-// shares, overall and for each of the group's labels: where the sum of squared deviations [files],
-// each divided by the split's share, grows least.
+// Assigns one group after another to the split that leaves all splits nearest to their shares,
+// overall and for each of the group's labels: where the sum of squared deviations [files], each
+// divided by the split's share, grows least.
 class Dealer {
  public:
   Dealer(std::span<const SplitUnit> files, const SplitShares& shares)

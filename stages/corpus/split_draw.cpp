@@ -72,7 +72,7 @@ class Draw {
   // Whether every label is the name of its file's group, such as speakers that are kept together:
   // such labels cannot be in every split, so they are no strata.
   [[nodiscard]] bool labels_are_groups() const {
-    std::vector<std::uint64_t> keys;  // the key of a group named like each label
+    std::vector<std::uint64_t> keys;  // for each label, the key of a group of that name
     for (const std::string& label : manifest_.label_names())
       keys.push_back(SplitGroups::key_of(label, options_.split_seed));
     for (std::size_t u = 0; u < units_.size(); ++u) {

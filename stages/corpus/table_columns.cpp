@@ -125,7 +125,7 @@ LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, s
     : options_(options), path_(std::move(path)), renamed_(std::move(renamed)) {
   const auto column = [&](const std::string& name, const char* option) {
     const int mapped = mapped_column(table, path_, name, options.table.columns_are);
-    return mapped >= 0 ? mapped : column_for(table, path_, name, option);
+    return mapped >= 0 ? mapped : require_column(table, path_, name, option);
   };
   if (with_labels) {
     label_ = mapped_column(table, path_, "label", options.table.columns_are);

@@ -23,8 +23,8 @@ struct PathColumn {
   NameRule rule;
   std::size_t files = 0, without = 0, first_without = 0;
 
-  /// Returns the text of the file with that number; "" where the rule finds none. `beside`: what
-  /// the file beside it has, where the rule is that.
+  /// Returns the text of the file with that number; "" where the rule finds none. `beside`: the
+  /// text in the file beside it, if the rule names one.
   std::string_view take(std::string_view path, std::string_view beside, std::size_t file);
   /// Returns a warning about files without a text, or "". Throws RunError where no file has one.
   [[nodiscard]] std::string remark(const Manifest& manifest) const;
@@ -47,7 +47,7 @@ class SpanColumns {
   bool is_duration_ = false;
 };
 
-/// The channel of its file that a line is, where columns_are names a column for it.
+/// Reads which channel of its file a line means, if columns_are names a column for that.
 class ChannelColumn {
  public:
   /// Throws RunError when the column is missing.

@@ -31,11 +31,11 @@ class ColumnsAre {
   /// In a template, the folder of the table, with its '/'.
   static constexpr std::string_view kFolder = "folder";
 
-  /// Texts and columns of the table by turns, of which at least one is a column: the template
+  /// Texts and columns of the table alternate, with at least one column: the template
   /// "wavs/{id}.wav" is {"wavs/", "id", ".wav"}, and another column's name {"", "speaker_id", ""}.
   using Source = std::vector<std::string>;
   struct Column {
-    std::string name;  ///< here, such as "path"
+    std::string name;  ///< for file_list, such as "path"
     std::string text;  ///< as it was written
     Source source;
   };
@@ -47,9 +47,9 @@ class ColumnsAre {
   }
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
   [[nodiscard]] const Column* find(std::string_view name) const;
-  /// The columns of the table that `name` is made of: its own where nothing else is written.
+  /// The columns of the table from which `name` is made; without a mapping the one of that name.
   [[nodiscard]] std::vector<std::string> sources(std::string_view name) const;
-  /// The columns of the table that anything is made of.
+  /// All columns of the table from which some column is made.
   [[nodiscard]] std::vector<std::string> sources() const;
 };
 

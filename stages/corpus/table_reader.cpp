@@ -31,8 +31,8 @@ bool ends_in(std::string_view path, std::string_view ending) {
 
 }  // namespace
 
-int column_for(TableReader& table, const std::string& path, const std::string& name,
-               const char* option) {
+int require_column(TableReader& table, const std::string& path, const std::string& name,
+                   const char* option) {
   const int column = table.find_column(name);
   if (column >= 0) return column;
   const std::vector<std::string>& all = table.columns();
@@ -40,7 +40,7 @@ int column_for(TableReader& table, const std::string& path, const std::string& n
   if (all.size() == 1)
     for (const char* other : {"\t", "|", ";"})
       if (all.front().find(other) != std::string::npos)
-        advice = fmt::format("; where that are several columns, write delimiter: \"{}\"",
+        advice = fmt::format("; if these are several columns, write delimiter: \"{}\"",
                              *other == '\t' ? "\\t" : other);
   throw RunError(fmt::format("{}: there is no column '{}', which {} asks for; it has {}{}", path,
                              name, option, fmt::join(all, ", "), advice));
@@ -51,7 +51,7 @@ int mapped_column(TableReader& table, const std::string& path, const std::string
   if (const int column = table.find_column(name); column >= 0 || !are.has(name)) return column;
   const std::string option = "columns_are." + name;
   for (const std::string& source : are.sources(name))
-    column_for(table, path, source, option.c_str());
+    require_column(table, path, source, option.c_str());
   return -1;
 }
 
@@ -118,11 +118,12 @@ std::unique_ptr<TableReader> open_table(const std::string& path,
     if (cells.delimiter.empty()) cells.delimiter.assign(1, ends_in(path, ".tsv") ? '\t' : ',');
     table = std::make_unique<CsvReader>(path, in_table, cells);
   }
-  return mapped(std::move(table), format, folder);
+  return with_mapped_columns(std::move(table), format, folder);
 }
 
-std::unique_ptr<TableReader> mapped(std::unique_ptr<TableReader> table, const TableFormat& format,
-                                    const std::string& folder) {
+std::unique_ptr<TableReader> with_mapped_columns(std::unique_ptr<TableReader> table,
+                                                 const TableFormat& format,
+                                                 const std::string& folder) {
   if (format.columns_are.list.empty()) return table;
   return std::make_unique<MappedTable>(std::move(table), format.columns_are, folder);
 }

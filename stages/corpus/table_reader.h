@@ -58,8 +58,8 @@ class TableReader {
   /// How long the recording of that row is by the table [s]; 0 where it does not say so.
   /// `by_parts`: rows are parts of recordings.
   [[nodiscard]] virtual double duration(bool /*by_parts*/) const { return 0; }
-  /// Whether all tables of this kind have the same columns, so that one which is not used is no
-  /// oversight.
+  /// Whether all tables of this kind have the same columns, so that the user need not be told of
+  /// unused ones.
   [[nodiscard]] virtual bool has_fixed_columns() const { return false; }
   /// Returns warnings about the rows that were read. `used`: the numbers of the columns whose cells
   /// are used.
@@ -70,7 +70,7 @@ class TableReader {
   [[nodiscard]] static double seconds_in(std::string_view text);
 };
 
-/// Counts rows that have nothing for a column, not even an empty cell.
+/// Counts the rows without a cell in a column.
 class MissingCells {
  public:
   void add(std::string_view name);
@@ -83,17 +83,17 @@ class MissingCells {
   std::vector<std::string> first_;
 };
 
-/// Returns the number of the column that an option names. `path`: that of the table. Throws
+/// Returns the number of the column that an option names. `path`: the path of the table. Throws
 /// RunError, listing the existing columns, when there is none of that name.
-int column_for(TableReader& table, const std::string& path, const std::string& name,
-               const char* option);
-/// Returns the number of the column with that name here, which may have another in the table
-/// (columns_are); -1 where neither the table nor columns_are has one. Throws RunError, as
-/// column_for() does, where columns_are names a column that the table lacks.
+int require_column(TableReader& table, const std::string& path, const std::string& name,
+                   const char* option);
+/// Returns the number of the column that file_list calls `name`; columns_are may map it to another
+/// column of the table. -1 if there is none. Throws RunError as require_column() does, if
+/// columns_are names a column that the table lacks.
 int mapped_column(TableReader& table, const std::string& path, const std::string& name,
                   const ColumnsAre& are);
-/// Returns advice where the path column is `missing`, but there is a column that other tools use
-/// for paths: "; where file_name has the paths, write ..."; else "".
+/// Returns advice if the column of paths, `missing`, is not there, but a column that other tools
+/// use for paths is: "; where file_name has the paths, write ..."; else "".
 std::string path_column_advice(std::string_view missing, const std::vector<std::string>& columns);
 /// Whether the name of a file says that it is a table: it ends in .csv, .tsv, .jsonl, .ndjson or
 /// .json, in upper or lower case and with or without .gz, or is a data folder of Kaldi.
@@ -110,7 +110,8 @@ std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const TableFormat& format = {},
                                         const std::string& folder = "");
 /// A table as TableFormat::columns_are names its columns. `folder`: what {folder} stands for.
-std::unique_ptr<TableReader> mapped(std::unique_ptr<TableReader> table, const TableFormat& format,
-                                    const std::string& folder);
+std::unique_ptr<TableReader> with_mapped_columns(std::unique_ptr<TableReader> table,
+                                                 const TableFormat& format,
+                                                 const std::string& folder);
 
 }  // namespace melflow

@@ -38,7 +38,7 @@ constexpr const char* kSave = "save the table as a .csv, .tsv or .jsonl";
 constexpr const char* kOutput =
     "a list of recordings is a text file with one path per line, or a .csv, .tsv or .jsonl";
 
-// Where one begins another, the longer one comes first.
+// If one signature begins with another, the longer one comes first.
 constexpr Kind kKinds[] = {
     {"\xFF\xFE\0\0"sv, "UTF-32 text", kUtf32},
     {"\0\0\xFE\xFF"sv, "UTF-32 text", kUtf32},

@@ -13,7 +13,7 @@
 
 namespace melflow {
 
-/// What programs of Windows write before UTF-8.
+/// The mark that programs of Windows write before UTF-8.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 class TextLines {

@@ -26,7 +26,7 @@ std::string sources_without(const char* option, const std::vector<std::string>& 
 /// Returns a warning about files that are in several sources, by their absolute paths, else "".
 std::string files_of_several_sources(const Manifest& united);
 
-/// Unites the fields of all sources of a run, which are known before it begins.
+/// Unites the fields of all sources, known before the run.
 std::shared_ptr<const ManifestFields> unite(
     const std::vector<std::shared_ptr<const ManifestFields>>& fields);
 

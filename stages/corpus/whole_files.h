@@ -25,7 +25,7 @@ class WholeFiles {
     std::chrono::steady_clock::time_point since;
   };
   const Seconds still_;
-  std::unordered_map<std::string, Seen> seen_;  // by path, while its times do not say that it is
+  std::unordered_map<std::string, Seen> seen_;  // by path, while times alone do not tell
 };
 
 }  // namespace melflow

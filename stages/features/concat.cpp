@@ -139,7 +139,7 @@ class Concat final : public SideBySide {
   }
 
   [[nodiscard]] std::shared_ptr<const MelPart> beside(const Ready& r, const FileAudio& file) const {
-    // One part of each input that describes its rows: one of those joined now, or the noted one.
+    // For each input a part that describes its rows: one joined now, else the one noted before.
     std::vector<const MelPart*> kinds;
     std::size_t values = 0;
     bool is_pending = false;
@@ -218,9 +218,9 @@ class Concat final : public SideBySide {
             "{}, or behind segment, where each window has rows of its own",
             *node, info->resized_by, info->resized_by);
     if ((a.frames > 0) != (b.frames > 0))
-      return fmt::format("{} gives a row for each {}, {} for each {}; put both behind one segment",
-                         first, a.frames > 0 ? "window" : "frame", name,
-                         b.frames > 0 ? "window" : "frame");
+      return fmt::format(
+          "{} gives a row for each {}, {} for each {}; put both after the same segment", first,
+          a.frames > 0 ? "window" : "frame", name, b.frames > 0 ? "window" : "frame");
     if (a.frames != b.frames)
       return fmt::format(
           "a row of {} has {} frames, one of {} has {}; give them the same hop, and "
@@ -234,7 +234,8 @@ class Concat final : public SideBySide {
     const auto grid = inputs().front().given.get(property::kWindowGrid),
                other = inputs()[k].given.get(property::kWindowGrid);
     if (a.frames > 0 && a.sample_rate == b.sample_rate && grid && other && !(*grid == *other))
-      return fmt::format("{} and {} have other windows; put both behind one segment", first, name);
+      return fmt::format("{} and {} have different windows; put both after the same segment", first,
+                         name);
     if (a.frames > 0 || a.sample_rate != b.sample_rate || !a.frames_of || !b.frames_of) return {};
     // If the frame counts differ for any length, they differ for one of these.
     for (std::int64_t n = 16 * std::max(a.n_fft, b.n_fft), end = n + 2 * a.hop; n < end; ++n)

@@ -109,14 +109,15 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
     check_plan.error(
         "sample_rate",
         fmt::format("{} Hz{}, but the input has {} Hz; resample it to {} Hz, or change this",
-                    options_.sample_rate->hz, by_preset(), *given_rate, options_.sample_rate->hz));
+                    options_.sample_rate->hz, preset_note(), *given_rate,
+                    options_.sample_rate->hz));
   if (!options_.sample_rate) options_.sample_rate = static_cast<int>(*given_rate);
   auto problems = options_.check_times(*options_.sample_rate);
   options_.mel = options_.resolved();
   if (problems.empty()) problems = check(options_.mel);
   for (const MelOptionProblem& p : problems) {
     // If a preset set the option, its origin replaces the advice.
-    const std::string text = p.without_name(), origin = options_.origin_of(p.option);
+    const std::string text = p.without_name(), origin = options_.from_preset(p.option);
     check_plan.error(p.option, origin.empty() ? text : text.substr(0, text.find(';')) + origin);
   }
   if (by.backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {
@@ -174,7 +175,7 @@ std::optional<Value> MelFront::settings() const {
   return plan_ ? std::optional(MelStageOptions::canonical(options_.mel)) : std::nullopt;
 }
 
-std::string MelFront::by_preset() const {
+std::string MelFront::preset_note() const {
   const MelPreset* const preset = options_.preset.preset;
   return preset == nullptr || preset->options.sample_rate != options_.mel.sample_rate
              ? ""
@@ -197,7 +198,7 @@ std::optional<ItemError> MelFront::refusal(const Windows& in) const {
   return ItemError::failed(
       fmt::format("is sampled at {0} Hz, mel.sample_rate is {1}{2}; put a resample stage before, "
                   "set mel.sample_rate to {0} if all are so, or leave such files out",
-                  in.sample_rate, options_.mel.sample_rate, by_preset()));
+                  in.sample_rate, options_.mel.sample_rate, preset_note()));
 }
 
 ItemError MelFront::too_short(const Windows& in) const {

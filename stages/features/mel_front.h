@@ -31,7 +31,7 @@ class MelFront {
   [[nodiscard]] bool is_planned() const { return info_ != nullptr; }
   // Sets the backend if it is known only after plan(); called before the first row.
   void set_computed_by(ComputedBy by) const;
-  // Adds the files that options were read from to the run.
+  // Tells the run from which files options were read.
   void start(RunContext& run) const;
   // Returns the stage's part of the feature settings.
   [[nodiscard]] std::optional<Value> settings() const;
@@ -73,7 +73,7 @@ class MelFront {
 
  private:
   void describe(ComputedBy by);
-  [[nodiscard]] std::string by_preset() const;
+  [[nodiscard]] std::string preset_note() const;
 
   MelStageOptions options_;
   std::string preset_text_;  // preset_text() of the options as written

@@ -200,7 +200,7 @@ std::string MelStageOptions::preset_text() const {
   return text + (changed.empty() ? "" : " changed");
 }
 
-std::string MelStageOptions::origin_of(const std::string& option) const {
+std::string MelStageOptions::from_preset(const std::string& option) const {
   if (preset.preset == nullptr) return {};
   const auto value_of = [&option](MelStageOptions options) {
     Schema s;

@@ -82,7 +82,7 @@ struct MelStageOptions {
   /// changed"; "" without a preset.
   [[nodiscard]] std::string preset_text() const;
   /// " (from preset whisper; ...)" for an option that still has the preset's value, else "".
-  [[nodiscard]] std::string origin_of(const std::string& option) const;
+  [[nodiscard]] std::string from_preset(const std::string& option) const;
   /// A warning about a changed preset whose frames no longer have the preset's duration, or "".
   [[nodiscard]] std::string preset_remark() const;
   /// A warning if the preset's model takes windows of one length and these have another (`window`

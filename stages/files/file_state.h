@@ -1,4 +1,4 @@
-// What the system says about a file's content without reading it: whether it may be another one.
+// Whether a file's content may have changed, by what the system says without reading it.
 #pragma once
 
 #include <sys/stat.h>

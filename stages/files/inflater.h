@@ -1,4 +1,4 @@
-// Unpacks what is packed by gzip or deflate, piece by piece.
+// Unpacks data of gzip or deflate, piece by piece.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How a file is packed, by its first bytes.
+// Recognizes how a file is packed, by its first bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ struct Packing {
   const char* what;          ///< "a file packed by bzip2"
   const char* command;       ///< that unpacks it
   std::string_view ending;   ///< of its name, which unpacking takes off; "" where it is an archive
-  const char* archive = "";  ///< how the name of an archive ends that is read so; "": none is
+  const char* archive = "";  ///< the ending of archives that are read packed so; "": none
   std::size_t at = 0;
 };
 
 /// Returns the packing of a file that begins with `head`, at least 512 bytes where it has them;
-/// null for none that is known. Of gzip, bzip2, xz, zstd, zip, 7z and RAR.
+/// null if it is none of gzip, bzip2, xz, zstd, zip, 7z and RAR.
 const Packing* packing_of(std::string_view head);
-/// Does so for a file; null also where it cannot be read.
+/// The same for a file; null also if it cannot be read.
 const Packing* packing_of_file(const std::string& path);
 /// What to do with a packed archive that is not read as it is: "unpack it (bunzip2 -k a.tar.bz2)
 /// and name a.tar", or "name it x.zip".

@@ -125,7 +125,7 @@ void PartFile::recover(const std::string& path, bool may_change) {
     throw RunError(fmt::format(
         "{0}: a run of several outputs was interrupted before they all had their names "
         "({1}); run its pipeline again, which completes them, or remove {1} to have {0} "
-        "made what it was",
+        "restored",
         target, commit));
   }
   const std::string part = target + ".part";
@@ -137,7 +137,7 @@ void PartFile::recover(const std::string& path, bool may_change) {
     if (has_name(target))
       throw RunError(
           fmt::format("{0}: this file exists, and so does {0}.part, which was that file when an "
-                      "update of it was interrupted: move {0} away to have it made what it was, or "
+                      "update of it was interrupted: move {0} away to have it restored, or "
                       "remove {0}.part and {0}.undo to do without it",
                       target));
     UndoFile::apply(target, file.get());
@@ -149,7 +149,7 @@ void PartFile::recover(const std::string& path, bool may_change) {
 }
 
 void PartFile::fail(const std::string& what, int error) const {
-  const char* left = extends() ? "; it is made what it was before the update" : "";
+  const char* left = extends() ? "; it is restored to its state before the update" : "";
   if (error == ENOSPC || error == EDQUOT)
     throw RunError(
         fmt::format("{}: the disk is full ({}){}. Free some space or write elsewhere (option path "

@@ -245,9 +245,9 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
     if (m.existing != Existing::replace || !has_name(m.old())) continue;
     if (!is_update)
       for (PartFile* p : files) p->close();
-    throw RunError(
-        fmt::format("{}: cannot be renamed to {}, which exists; {}", m.target, m.old(),
-                    is_update ? "it is made what it was before the update" : parts_of(members)));
+    throw RunError(fmt::format(
+        "{}: cannot be renamed to {}, which exists; {}", m.target, m.old(),
+        is_update ? "it is restored to its state before the update" : parts_of(members)));
   }
   const std::string commit = commit_path(path);
   const bool in_steps =
@@ -265,7 +265,7 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
     std::string left = parts_of(members);
     if (is_undone && is_update) {
       ::unlink(commit.c_str());
-      left = "it is made what it was before the update";
+      left = "it is restored to its state before the update";
     } else if (!is_undone) {
       left = fmt::format(
           "and that cannot be undone: {} says which files belong together, and the next run of "

@@ -113,18 +113,18 @@ void UndoFile::apply(const std::string& target, int fd) {
   get(path, in.get(), kept.data(), kept.size(), sizeof header);
   if (!is_whole || header.hash != hash_of(header, kept))
     throw RunError(fmt::format(
-        "{}: this file is damaged, so {}.part cannot be made what it was before an update that was "
-        "interrupted; remove both and build {} again",
+        "{}: this file is damaged, so {}.part cannot be restored to its state before an update "
+        "that was interrupted; remove both and build {} again",
         path, target, target));
   // Cut first, so that the space of the added bytes is free again.
   struct stat now {};
   if (fstat(fd, &now) != 0 || (static_cast<std::uint64_t>(now.st_size) > header.size &&
                                ftruncate(fd, static_cast<off_t>(header.size)) != 0))
-    fail(target, "cannot be made what it was", errno);
+    fail(target, "cannot be restored", errno);
   put(target, fd, kept.data(), header.head, 0);
   put(target, fd, kept.data() + header.head, header.size - header.tail, header.tail);
   if (ftruncate(fd, static_cast<off_t>(header.size)) != 0 || fdatasync(fd) != 0)
-    fail(target, "cannot be made what it was", errno);
+    fail(target, "cannot be restored", errno);
 }
 
 void UndoFile::remove(const std::string& target) { ::unlink(path_of(target).c_str()); }

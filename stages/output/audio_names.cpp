@@ -22,8 +22,8 @@ bool is_folder_name(const std::string& name) {
          name.size() <= kLongestName;
 }
 
-// The path below the listed folder, or below '/' for an absolute one, as in archives; with several
-// sources below a folder with the source's name.
+// The recording's path below the listed folder, or below '/' if it is absolute, as in archives;
+// with several sources it begins with a folder named after the source.
 std::filesystem::path own_path(const RunContext& run, std::size_t recording) {
   const ManifestSource* listed = manifest_source(run);
   return std::filesystem::path(listed != nullptr ? listed->manifest().recorded_path(recording)

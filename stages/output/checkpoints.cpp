@@ -21,7 +21,7 @@ Checkpoints::Checkpoints(std::unique_ptr<RunJournal> journal, std::size_t commit
   for (const RowWriter::Written& w : before) rows_[w.section] += w.rows;
   journal_->append(RunJournal::Begin{RunJournal::boot_now()});
   if (!uses_.sync && !uses_.syncs_begin) return;
-  // Their beginnings tell the next run that the files are its own.
+  // The next run recognizes the files as melflow's by their first bytes, so these go to disk, too.
   for (const auto& file : uses_.files)
     for (const PartFile* part : file->parts()) part->complete_writes(true);
   journal_->log().sync();

@@ -36,7 +36,7 @@ class Checkpoints {
     std::uint64_t bytes;                    ///< of rows between two commits, at most
     bool sync;                              ///< flush the rows of a commit to disk before it
     bool syncs_begin;     ///< flush the beginnings of the files, which show whose they are
-    bool commits = true;  ///< false: nothing can be resumed; the journal shows whose the work is
+    bool commits = true;  ///< false: the journal only names the work files' owner
   };
   /// `journal` has commits for the first `committed` files. Everything in `uses` must outlive this
   /// object. Throws RunError.

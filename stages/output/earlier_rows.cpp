@@ -38,7 +38,7 @@ std::string take_utterance_rule(StoredJson& stages) {
   return out;
 }
 
-// Refuses an output whose features differ in the rule of its utterances alone, with the cure.
+// Refuses an output whose features differ in the rule of its utterances alone; says what to do.
 void check_utterance_rule(const FeatureFile& file, const Value& feature_settings) {
   StoredJson there = parse_settings_or_null(file.text("feature_settings"));
   StoredJson here = parse_settings_or_null(to_json(feature_settings));

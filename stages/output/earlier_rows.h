@@ -21,7 +21,7 @@ class EarlierRows final : public RowGiver {
   /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
   /// updated because it is incomplete, of an earlier format, or has other features; and as
   /// PartFile::recover() does, with `may_change`: false in a dry run (RunTask::plans), which leaves
-  /// the files alone. `sinks`: of the pipeline (RunSettings::sinks).
+  /// the files alone. `sinks`: the number in the pipeline (RunSettings::sinks).
   static std::shared_ptr<EarlierRows> find(const std::string& path, const Value& feature_settings,
                                            bool may_change, int sinks);
 
@@ -46,7 +46,7 @@ class EarlierRows final : public RowGiver {
   int sinks_;
 };
 
-/// Says what makes damaged rows of an output again that can be updated. `sinks`: of its pipeline.
+/// Says how to compute the damaged rows of an output again. `sinks`: the number in its pipeline.
 std::string cure_of_damaged_rows(const std::string& path, int sinks);
 
 }  // namespace melflow

@@ -156,8 +156,8 @@ void Finishing::normalize_repaired(std::size_t section) {
   }
 }
 
-// A power failure must not destroy what earlier runs have written, so that an update is synced.
-// Files of rows go before the journal: without one nothing tells whose they are.
+// An update is always synced, as a power failure must not destroy what earlier runs have written.
+// Work files are removed before the journal is, which alone tells whose they are.
 void Finishing::publish() {
   std::vector<PartFile*> parts;
   for (const SectionFile& file : uses_.files)
@@ -251,7 +251,7 @@ std::vector<std::pair<std::string, Value>> Finishing::summary() const {
   return out;
 }
 
-// Returns the counts that `inspect --json` reports and, where rows were computed, the time of that.
+// Returns per split what `inspect --json` reports and, if rows were computed, the time it took.
 std::vector<Value> Finishing::split_summaries() const {
   const Manifest* manifest = manifest_with_splits(uses_.run);
   if (manifest == nullptr) return {};

@@ -50,7 +50,7 @@ class Finishing {
     bool starts_over;  ///< the run updates several outputs, and nothing of it can be resumed
   };
   explicit Finishing(Uses uses) : uses_(std::move(uses)) {}
-  /// Where another output of an update failed, nobody else removes this one's work.
+  /// Removes the work if another output of an update failed: nothing else does.
   ~Finishing();
   Finishing(const Finishing&) = delete;
   Finishing& operator=(const Finishing&) = delete;

@@ -36,8 +36,8 @@ class JointPublication {
       if (may_change) clear();
     return out;
   }
-  /// Announces one more output that will be completed. `clear` removes what an interrupted run that
-  /// published it left behind.
+  /// Announces one more output that will be completed. `clear` removes what is left of an
+  /// interrupted run that had published this output.
   void expect(std::function<void()> clear) {
     ++missing_;
     clear_.push_back(std::move(clear));

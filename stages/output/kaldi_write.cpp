@@ -133,7 +133,7 @@ class KaldiWrite final : public RowSink, public RefusesUpdate {
     return out;
   }
 
-  // The tables of a folder of data that is read belong to its list, and are not named by it.
+  // Keeps the tables of a data folder that the run reads; files_read() has only the folder's list.
   void check_no_data_folder(const RunContext& run) const {
     namespace fs = std::filesystem;
     const std::string folder = folder_of(without_links(target().path));

@@ -1,5 +1,5 @@
-// normalize: scales columns to mean 0 and standard deviation 1, by an earlier output's statistics,
-// of all or of each speaker.
+// normalize: scales columns to mean 0 and standard deviation 1, by the statistics in an earlier
+// output, of all rows or of each speaker's.
 //
 // In:  MelBatch.
 // Out: MelBatch, (x - mean) / std; a column that never changed is only shifted by its mean.
@@ -37,8 +37,8 @@ struct NormalizeOptions {
         .tuning();  // its content is among the feature settings
     s.field("by", by,
             "column of the list, or label or split: scales the rows of each speaker, or whatever "
-            "its texts name, by the statistics of the same in file (statistics_by); without a text "
-            "by those of all, and one unknown there fails")
+            "else the column names, by that speaker's statistics in file (statistics_by). "
+            "Recordings without a text are scaled by those of all; a text that file lacks fails")
         .tuning();
   }
 };

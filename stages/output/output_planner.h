@@ -50,7 +50,7 @@ class OutputPlanner {
     }
     return plan;
   }
-  /// What to do where the output exists already and is not to be replaced; "": the usual.
+  /// Advice for a message that the output exists and must not be replaced; "": the usual advice.
   [[nodiscard]] virtual std::string advice() const { return {}; }
 };
 

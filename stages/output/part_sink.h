@@ -18,7 +18,7 @@ class PartSink final : public RowSink {
   struct Part {
     std::string path;
     bool with_statistics = true;  ///< where the sink of the pipeline has statistics
-    /// Required facts that decide the bytes of rows; others end the run; none: any.
+    /// The facts that must decide the bytes of rows, or the run ends; none: any may.
     RunJournal::Facts row_facts = {};
   };
   /// `planned`: the sink of a checked pipeline, for an output of any format.

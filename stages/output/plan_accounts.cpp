@@ -30,7 +30,7 @@ bool is_complete(const RunContext& run, std::size_t file) {
   return kept != nullptr && kept->is_complete(static_cast<std::size_t>(run.settings.sinks), file);
 }
 
-// What a range's giver has of a file, as the run that made its rows left it.
+// What the giver of a range knows of a file from the run that made its rows.
 Done done_in(const PlannedRange& range, std::size_t file, Done::Rows where, const Accounts& to) {
   const RowGiver& giver = *range.giver;
   const std::size_t entry = range.entry_of(file);
@@ -45,7 +45,7 @@ Done done_in(const PlannedRange& range, std::size_t file, Done::Rows where, cons
   out.about = {{e.sample_rate, std::llround(e.duration * e.sample_rate)}, e.results};
   out.stamp = e.stamp;
   out.content = e.content;
-  // What the planner has found out of a file is newer.
+  // What the planner has found out about a file is newer.
   if (const ManifestSource* source = manifest_source(to.run);
       source != nullptr && source->stamp(file).size >= 0) {
     out.stamp = source->stamp(file);
@@ -179,7 +179,7 @@ void account(std::size_t file, const Done& done, const Accounts& to) {
     order.taken_over(file, done.rows, done.about);
   else
     order.stays(file, done.offset, done.rows, done.about);
-  if (done.rows > 0 && !done.is_summed) to.statistics.mistake(file);
+  if (done.rows > 0 && !done.is_summed) to.statistics.mark_stale(file);
   if (ManifestSource* const source = manifest_source(to.run)) {
     source->set_stamp(file, done.stamp);
     if (source->contents() != nullptr) source->contents()->of[file] = done.content;

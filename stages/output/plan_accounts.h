@@ -41,7 +41,7 @@ struct KeptFiles {
 /// says of it, or a file that has its rows.
 struct Done : RunJournal::File {
   enum class Rows : std::uint8_t {
-    written,  ///< in the work file; of the next file in the order
+    written,  ///< in the work file, after those of the previous file
     copied,   ///< not in the work file yet; the writer copies them at their turn
     stay      ///< in the output that is extended, from `offset` on
   };
@@ -54,7 +54,7 @@ struct Done : RunJournal::File {
 /// again (`in_run`), in the run.
 void account(std::size_t file, const Done& done, const Accounts& to);
 
-/// Plans to compute those files that a route sent to another output, where that lacks them: they
+/// Plans to compute files that a route sent to another output which lacks them now: they have to
 /// pass the route again. To be called when all outputs are planned.
 void pass_routes_again(RowPlan& plan, const RunContext& run);
 

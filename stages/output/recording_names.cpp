@@ -18,7 +18,7 @@ namespace {
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Without an ending of a letter and up to four more letters or digits, where a name is before it.
+// Removes an ending of a letter and up to four more letters or digits, if a name precedes it.
 std::string_view without_ending(std::string_view path) {
   constexpr std::size_t kLongest = 5;
   const std::size_t dot = path.rfind('.');

@@ -10,16 +10,16 @@
 
 namespace melflow {
 
-/// A name of its own for each path: without its ending, where no other path is alike then, and with
-/// -1, -2, ... where two still are. Bytes that end a key in a list, a tar or a URL are %XX, dots of
-/// the file's name among them.
+/// Returns a unique name for each path: without its ending if no other path is the same then, and
+/// with -1, -2, ... if two still are. Bytes that end a key in a list, a tar or a URL become %XX; so
+/// do dots of the file's name.
 std::vector<std::string> recording_names(const std::vector<std::string>& paths);
 /// The names of the recordings of a run.
 std::vector<std::string> recording_names(const RunContext& run);
-/// A text with the bytes as %XX that names do not have.
+/// Returns the text with bytes that names cannot have as %XX.
 std::string as_recording_name(std::string_view text);
-/// Checks that names of the run's recordings are given once each, none is empty, and `is_one` holds
-/// for each. `option`: which one gave them, for the message. Throws RunError.
+/// Checks that the names of the run's recordings are unique and not empty, and that `is_one` holds
+/// for each. `option`: the option that gave them, for the message. Throws RunError.
 void check_names(const RunContext& run, const std::vector<std::string>& names,
                  const std::string& option, const std::function<bool(const std::string&)>& is_one);
 

@@ -82,8 +82,8 @@ std::string Resumption::why_of_no_use() const {
                            excerpt(unlike_));
 }
 
-// Leaves the journal behind its facts. Rows written since the machine was started need no check:
-// they are in the page cache, if not on disk.
+// Leaves the journal positioned after its facts. Rows written since the machine was started need no
+// check: they are in the page cache, if not on disk.
 Resumption::Said Resumption::look_through() {
   Said out;
   const std::string boot = RunJournal::boot_now();
@@ -114,7 +114,7 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
   if (const ManifestSource* listed = manifest_source(uses.run)) {
     const std::string path = listed->manifest().path(i);
     if (!is_kept && path != stamped_path_) stamp_ = stamp_of(stamped_path_ = path);
-    // Rows that are kept were checked when they were found.
+    // The planner has looked at files whose rows are kept, and put their stamps into the list.
     if (file.stamp.size >= 0 && file.stamp != (is_kept ? listed->stamp(i) : stamp_)) return false;
   }
   Section& to = sections_[section];

@@ -59,8 +59,8 @@ class Resumption {
   /// Removes the journal of a published output, whose run was ended before it could do so. `files`:
   /// all that make up the output.
   static void clear(const std::string& path, const std::vector<std::string>& files);
-  /// Gives up the existing work and tells of it: removes it, or keeps rows that only another run
-  /// could continue as a backup under other names. `files`: all that make up the output;
+  /// Gives up the existing work and reports that: removes it, or keeps rows that only another run
+  /// could continue, as a backup under other names. `files`: all that make up the output;
   /// `starts_over`: the run cannot resume whatever there is. Throws RunError where the run must
   /// resume.
   void give_up(const Resume& how, const std::vector<std::string>& files, bool starts_over);

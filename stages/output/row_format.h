@@ -1,4 +1,4 @@
-// What a sink of rows says of its file format: RowSink derives from it and each format's sink
+// The file format of a sink of rows: RowSink derives from this interface, and each format's sink
 // implements it.
 //
 // Threads: the run calls from one thread at a time, before the first row and after the last one;
@@ -26,7 +26,7 @@ class RowFormat {
 
   /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;
-  /// What `path` has to end in, since the files beside it are named after it; "": in anything.
+  /// The ending that `path` must have, since the files beside it are named after it; "": any.
   [[nodiscard]] virtual const char* ending() const { return ""; }
   /// The paths of all files that make up the output at `path`, one with rows first. The plan asks
   /// also for a path without ending(), which it refuses; then any list will do.

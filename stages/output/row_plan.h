@@ -32,8 +32,8 @@ class RowGiver {
   RowGiver(const RowGiver&) = delete;
   RowGiver& operator=(const RowGiver&) = delete;
 
-  /// Opens what is opened only while a range is carried out. Throws RunError where it does not have
-  /// what was planned. From any thread; ranges of one giver, one after another.
+  /// Opens what has to be open only while a range is carried out. Throws RunError where it does not
+  /// have what was planned. From any thread; ranges of one giver, one after another.
   virtual void open(const ManifestSource& /*source*/, const PlannedRange& /*range*/) {}
   virtual void close() {}
   /// The file; while it is open.
@@ -64,8 +64,7 @@ struct PlannedRange {
     giver,   ///< of the giver: copied, or in a section that is extended in place left there
     nowhere  ///< a route sent these files to another output, and would again
   };
-  /// What was found out about the files; where they are computed, the reason. to_text() has the
-  /// same order.
+  /// The findings about the files: for computed ones, the reason. to_text() has the same order.
   enum class Found : std::uint8_t {
     added,
     unchanged,
@@ -83,7 +82,7 @@ struct PlannedRange {
   std::size_t first = 0, end = 0;
   From from = From::graph;
   Found found = Found::added;
-  /// The file that has these files as its entries `entry`, `entry` + 1 and so on; null: none has.
+  /// The giver whose entries `entry`, `entry` + 1 and so on are these files; null: there is none.
   std::shared_ptr<RowGiver> giver = nullptr;
   std::size_t entry = 0;
 
@@ -123,19 +122,19 @@ struct RowPlan {
   };
   std::string path = {};  ///< of the output
   std::vector<Section> sections = {};
-  /// An output is there and keeps its name until this one takes it; a run that is stopped leaves it
-  /// as it was.
+  /// An earlier output exists and keeps its name until this one takes that over; a run that is
+  /// stopped leaves it as it was.
   bool is_update = false;
   /// All files come from givers, whose rows are copied on all threads before the graph begins; an
   /// interrupted copy begins again. Otherwise rows are copied at their turn, and the journal tells
   /// how far.
   bool copies_first = false;
   /// Only damaged rows are computed, by the configuration in the output: its warnings are kept
-  /// (Section::warnings), and an update does not resume it. That the new rows are those that were
-  /// there is not checked.
+  /// (Section::warnings), and an update does not resume it. Whether the new rows equal the old ones
+  /// is not checked.
   bool is_repair = false;
-  /// The statistics by which the rows that are kept are normalised already, and by which only the
-  /// others are going to be; not set: a sink with `normalize` scales all rows by their own.
+  /// The statistics by which kept rows are normalised already and the others still have to be; not
+  /// set: a sink with `normalize` scales all rows by their own.
   std::optional<ColumnStatistics> normalized_by = std::nullopt;
   // For the report and a preview.
   NamedFiles dropped = {}, changed = {}, added = {};
@@ -149,9 +148,9 @@ struct RowPlan {
   [[nodiscard]] bool is_in_place() const;
 };
 
-/// Copies the rows of ready[from], which come from a giver, and of the following parts whose rows
-/// are also neighbours there, up to `most` bytes. Returns the next part. From any thread. Throws
-/// RunError.
+/// Copies the rows of ready[from], which come from a giver, and of the following parts as long as
+/// their rows are adjacent in the giver, too, up to `most` bytes. Returns the next part. From any
+/// thread. Throws RunError.
 std::size_t copy_planned(const RowPlan& plan, const std::vector<PlacedPart>& ready,
                          std::size_t from, RowPartFile& to, std::uint64_t most);
 

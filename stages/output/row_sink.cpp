@@ -99,8 +99,8 @@ PlannedOutput RowSink::planned(RunContext& run) const {
   return {run, *this, target_, *info_, is_routed_by_content_, extensible_at()};
 }
 
-// Called before anything is touched: before the splits are known that the files are named after,
-// and again then.
+// Called before anything is touched: first when the splits, after which files are named, are not
+// known yet, and again when they are.
 void RowSink::announce_names(const RunContext& run) const {
   std::vector<OutputName> names;
   const bool are_listed = sections_.size() > 0;
@@ -224,8 +224,8 @@ void RowSink::begin(RunContext& run, std::size_t done) {
   const RunTask& task = task_of(run);
   pass_routes_again(plan_, run);
   if (task.plans != nullptr && !run.is_stopping()) task.plans->push_back(plan_);
-  // Where the run is being stopped, what an interrupted run left may not have been checked to the
-  // end.
+  // If the run is being stopped, the work of an interrupted run may not have been checked
+  // completely.
   if (task.is_dry() || (run.is_stopping() && resumption_->is_there())) {
     resumption_.reset();
     files_.clear();
@@ -258,8 +258,8 @@ void RowSink::open_files(RunContext& run, std::size_t done) {
       journal->append(facts());
       if (updates) journal->log().sync();
     };
-    // It comes first where there is an output already, or no file of the run is ever noted in it:
-    // it names the owner of the work file.
+    // The journal names the owner of the work file, and so must exist first, if there is an output
+    // already or if no file of the run will be noted in it.
     if (updates || plan_.copies_first) begin_journal();
     try {
       for (SectionFile& file : files_) file.open(false);

@@ -55,8 +55,8 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
       .tuning();
   s.field("statistics_by", statistics_by,
           "column of the list, or label or split: also computes mean and standard deviation over "
-          "the rows of each speaker, or whatever its texts name; needs statistics: train or all, "
-          "by which recordings without a text go")
+          "the rows of each speaker, or whatever else the column names; needs statistics: train or "
+          "all, which count for recordings without a text")
       .tuning();
   s.field("normalize", normalize,
           "scales all rows, of every split, by the statistics, with statistics_by by those of "
@@ -110,8 +110,8 @@ void RowSinkOptions::check(const std::string& ending, PlanCheck& check) const {
                 "names the splits of statistics: train; set that, or remove it");
   if (!statistics_by.empty() && statistics == StatisticsOf::none)
     check.error("statistics_by",
-                "recordings that it does not name go by the statistics of all, and none are "
-                "computed; set statistics: train (or all)");
+                "needs the statistics of all rows, which count for recordings without a text; set "
+                "statistics: train (or all)");
 }
 
 Value RowSinkOptions::settings() const {

@@ -28,8 +28,8 @@ RowWriter::RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t fil
           uses.sections.firsts()),
       hashes_(files, 0) {}
 
-// Calls `work`. An exception ends the run and closes the files of `ready` on its way; those from
-// part number `written` on are not written.
+// Calls `work`. If that throws, which ends the run, notes that neither the parts of `ready` from
+// number `written` on nor the queued ones are written.
 template <class F>
 void RowWriter::or_lose(std::vector<PlacedPart>& ready, const std::size_t& written, F&& work) {
   try {
@@ -71,7 +71,7 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
 }
 
 // A file that fails stays open while parts of it wait for the one that was lost. Dropping them
-// closes it, which calls closed() and this again: one call at a time does it all.
+// closes it, which calls closed() and this function again; only the outer call works.
 void RowWriter::drop_lost() {
   std::unique_lock lock(mutex_);
   if (std::exchange(is_dropping_, true)) return;
@@ -339,7 +339,7 @@ void RowWriter::close_gaps(std::size_t section) {
     if (rows == 0 || order_.stays(i)) continue;
     if (ledger_.outcome(i) != Outcome::ok) {
       order_.forget(i);
-      uses_.statistics.mistake(i);
+      uses_.statistics.mark_stale(i);
       ++late_files_;
     } else {
       if (from != to) uses_.files[section]->move_rows(from, to, rows);

@@ -54,7 +54,7 @@ class RowWriter {
 
   /// Before the first row and after the last one, by one thread.
   [[nodiscard]] RowOrder& order() { return order_; }
-  /// Hears from now on how each file of the run ended; the writer must outlive the run's ledger.
+  /// Subscribes to the run's ledger, which the writer must outlive, to know how each file ended.
   void listen(Ledger& ledger);
 
   // ---- from any thread
@@ -64,7 +64,7 @@ class RowWriter {
   void consume(const MelBatch& in, ItemContext& context);
   /// Notes that this sink does not get the file; keeps an error for the next consume() or check().
   void left_out(std::size_t file) { closed(file, Outcome::skipped); }
-  /// Drops parts of files of which others were lost before they came.
+  /// Drops waiting parts of files of which another part was lost in an earlier node.
   void drop_lost();
   /// The number of bytes of rows written so far.
   [[nodiscard]] std::uint64_t bytes_written() const {

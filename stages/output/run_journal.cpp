@@ -72,7 +72,7 @@ class Unpacker {
   std::string_view rest_;
 };
 
-// The values of each record, in order, for both of them: objects are constant for Packer.
+// The values of each record, in order, for Packer and Unpacker; Packer gets constant objects.
 
 template <class By, class Entry>
 void pass_entry(By& by, Entry& entry) {

@@ -32,7 +32,7 @@ class SectionFile {
 
   /// Opens the output, where it is to be extended; nothing is changed yet.
   void open_output();
-  /// Opens the work file; `resumes`: the one that an interrupted run left.
+  /// Opens the work file; `resumes`: continues that of an interrupted run.
   void open(bool resumes);
   [[nodiscard]] bool is_open() const { return work_ != nullptr; }
   /// The file that has the rows: the work file, or after add_in_place() the output.

@@ -50,14 +50,14 @@ class SinkStatistics {
 
   /// Notes that the sums are wrong for this file: it has rows that were not added, or rows that
   /// were added are gone.
-  void mistake(std::size_t file) { is_stale_ = is_stale_ || counts(file); }
+  void mark_stale(std::size_t file) { is_stale_ = is_stale_ || counts(file); }
   using Files = std::vector<SectionFile>;  ///< by section
-  /// Computes the statistics, when all rows are in the files; reads the rows again if mistake() was
-  /// called, and for the statistics of groups. `is_complete`: whether these are computed, and rows
-  /// will be scaled, if the options say so. Throws RunError for rows that are not finite.
+  /// Computes the statistics, when all rows are in the files; reads the rows again if mark_stale()
+  /// was called, and for the statistics of groups. `is_complete`: whether these are computed, and
+  /// rows will be scaled, if the options say so. Throws RunError for rows that are not finite.
   void settle(const RunContext& run, const RowOrder& order, const OutputSections& sections,
               const Files& files, bool is_complete);
-  /// Adds the sums of files that are counted and whose rows were not added.
+  /// Adds the sums of rows that were not added one by one, of files that count.
   void add(const ColumnSums& sums) {
     if (sums_) sums_->add(sums);
   }

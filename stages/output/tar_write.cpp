@@ -88,14 +88,14 @@ class TarWrite final : public RowSink, public RefusesUpdate {
   [[nodiscard]] const char* stage_name() const override { return "tar_write"; }
   [[nodiscard]] const char* ending() const override { return kTarEnding; }
   [[nodiscard]] std::string layout_facts() const override { return utterance_; }
-  // Readers of shards give each to a process of its own, which ends where it has nothing.
+  // Refuses empty shards: readers give each to a process of its own, which ends without samples.
   void check_shards(const RunContext& run) const {
     const std::size_t shards = shard_paths(target().path).size();
     const auto check = [&](std::size_t recordings, const std::string& of) {
       if (shards > 1 && recordings < shards)
         throw RunError(fmt::format(
-            "{}: there are {} shards for {} recordings{}, and an empty one is none; name at most "
-            "{} by the braces",
+            "{}: there are {} shards for {} recordings{}, and none may be empty; name at most {} "
+            "in the braces",
             target().path, shards, recordings, of, std::max<std::size_t>(recordings, 1)));
     };
     const Manifest* splits = target().split_files ? manifest_with_splits(run) : nullptr;

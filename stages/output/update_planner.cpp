@@ -40,7 +40,7 @@ std::string roots_text(const std::string& root, const std::vector<CorpusSource>&
   return out;
 }
 
-// The present state of a listed file that may be the same as its entry; else with a stamp of -1.
+// The present state of a listed file, if its entry may still hold; else the stamp's size is -1.
 struct Now {
   FileStamp stamp;
   std::uint64_t content = 0;  // where it is required
@@ -103,8 +103,8 @@ class Comparison {
   }
 
   void run();
-  /// After run(): adds the files with rows and, as dropped, those that are gone: of another section
-  /// unless `is_listed`, or no longer existing.
+  /// After run(): adds the files with rows to `all`, and to the plan those that are dropped: they
+  /// no longer exist, or no section lists them (`is_listed`).
   struct Sums {
     std::size_t files = 0;
     std::int64_t rows = 0;
@@ -186,7 +186,7 @@ std::vector<Now> Comparison::look(const std::vector<std::int64_t>& entries) cons
   return out;
 }
 
-// The reason of an entry without rows.
+// Why the file has no rows in the earlier output.
 Found as_before(FeatureFile::Status status) {
   return status == FeatureFile::Status::failed    ? Found::failed_before
          : status == FeatureFile::Status::skipped ? Found::skipped_before
@@ -302,8 +302,8 @@ void check(const PlannedOutput& output, const EarlierRows& old) {
   const std::string renumbered = old.renumbered_labels(manifest.label_names());
   if (!renumbered.empty() && task.resume.tell)
     task.resume.tell(
-        fmt::format("warning: {}: {}; a program that keeps numbers, such as a trained model, has "
-                    "to go by names",
+        fmt::format("warning: {}: {}; a program that has stored the numbers, such as a trained "
+                    "model, must use the names",
                     path, renumbered));
   const ComputedBy& by = *output.info.computed_by;
   if (const std::string now = by.backend + " " + by.instruction_set;

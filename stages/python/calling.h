@@ -1,4 +1,4 @@
-// What the stages that call a function of Python have in common.
+// The common base of the stages that call a function of Python.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ inline std::optional<ItemError> too_many(std::size_t given, std::size_t taken, d
       static_cast<double>(given) / static_cast<double>(std::max<std::size_t>(1, taken)), grows));
 }
 
-// What all stages that call a function do; Kind is the kind of stage.
+// The base of all stages that call a function; Kind is the kind of stage.
 template <class Kind>
 class Calling : public Kind {
  public:
@@ -55,7 +55,7 @@ class Calling : public Kind {
         std::max<std::uint64_t>(options().block.count, below.get_or(requirement::kWholeBlock, 0)));
     return above;
   }
-  // Of samples; stages that give something else have their own.
+  // For stages that give samples; the others override it.
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     caller_.open(check);
     Properties out = given;
@@ -83,7 +83,7 @@ class Calling : public Kind {
         static_cast<double>(std::min<std::uint64_t>(2 * input, options().block.count));
     return BufferPool::rounded(static_cast<std::size_t>(taken * options().grows) + 4096);
   }
-  // With memory for one row, which a recording without samples may give.
+  // The same for rows, with memory for at least one, which a recording without samples may give.
   [[nodiscard]] std::size_t grown_rows(std::size_t input, const FeatureInfo& info) const {
     return grown(input) + grown(info.values_per_row() * sizeof(float));
   }

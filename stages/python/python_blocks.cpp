@@ -39,7 +39,7 @@ class PythonBlocks final : public Calling<StreamTransform<Waveform, Waveform, Py
                   "is for functions that get whole recordings; with blocks, write processes: 0");
     return Calling::plan(given, required, check);
   }
-  // With the samples that were kept before, and those that the object may give late.
+  // Includes the samples kept from earlier blocks, and those that the object may give late.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     const double most = options().grows * static_cast<double>(2 * input + 2 * block_bytes());
     return BufferPool::rounded(static_cast<std::size_t>(most) + 4096);

@@ -30,7 +30,7 @@ struct PythonResults {
   std::vector<float> values;                     ///< of all, one after the other
 };
 
-/// What a function made of a recording.
+/// The result of a function for a recording.
 struct PythonAnswer {
   enum class Outcome { made, skipped, failed };
   Outcome outcome = Outcome::made;
@@ -45,8 +45,8 @@ struct LockLooks {
   std::size_t all = 0, held = 0;
 };
 
-/// What calls took that are not made by the thread that asks for them, but in other processes or
-/// together with those of other threads.
+/// The cost of calls that the asking thread does not make itself: they are made in other processes,
+/// or together with calls of other threads.
 struct CallsTaken {
   int at_once = 0;               ///< the most of them; 0: each thread makes its own
   double seconds = 0;            ///< of all of them
@@ -74,7 +74,7 @@ class PythonFunction {
   /// Makes an object for one recording; of a function with `has_blocks`.
   [[nodiscard]] virtual std::unique_ptr<PythonStream> open_stream() const = 0;
   [[nodiscard]] virtual CallsTaken calls_taken() const = 0;
-  /// None where other processes are called.
+  /// Empty if the function runs in other processes.
   [[nodiscard]] virtual LockLooks lock_looks() const = 0;
 };
 

@@ -83,10 +83,11 @@ void PythonOptions::describe(Schema& s) {
           "threads of this process")
       .range(0, 256)
       .tuning();
-  s.field("batch", batch,
-          "calls the function with so many recordings of one shape, [batch, samples] or [batch, "
-          "rows, columns], what is missing filled up with copies; it gives as many results, in a "
-          "list or array. Not set: one recording")
+  s.field(
+       "batch", batch,
+       "calls the function with so many recordings of one shape, [batch, samples] or [batch, "
+       "rows, columns], filled up with copies if there are fewer; it gives as many results, in a "
+       "list or array. Not set: one recording")
       .range(1, 4096);
   s.field("blocks", blocks,
           "samples in a call; recordings of any length come block by block: an object of the "
@@ -152,7 +153,7 @@ void PythonCaller::start(RunContext& run) {
   warn_of_other_results_ = [call = shown_call(options_.call), tell = delivery->warn,
                             warn = run.warn] {
     const std::string text = fmt::format(
-        "{}: gave something else when it was called again with the same recording, so that "
+        "{}: gave another result when it was called again with the same recording, so that "
         "batches after a restart may be others. Seed what is random by the samples "
         "(np.random.default_rng(zlib.crc32(samples))), or write deterministic: false for this node",
         call);

@@ -69,7 +69,7 @@ struct PythonOptions {
 Result<PythonResults> results_of(PythonAnswer answer, const ItemContext& context,
                                  std::size_t part = 0);
 
-/// What the functions of the stages onnx and vad begin with, and that of onnx.
+/// The beginning of the names of the functions of onnx and vad, and the function of onnx.
 inline constexpr const char* kModels = "melflow.models:";
 inline constexpr const char* kOnnxFunction = "melflow.models:Onnx";
 
@@ -82,7 +82,7 @@ class PythonCaller {
   [[nodiscard]] const PythonOptions& options() const { return options_; }
   /// Imports the function; an error in `check` where that is not possible.
   void open(PlanCheck& check);
-  /// Takes the option hop for rows of samples with a known rate.
+  /// Sets info.hop by the option hop; an error in `check` if the sample rate is not known.
   void set_hop(FeatureInfo& info, PlanCheck& check) const;
   /// All options that count, and the hash of the code.
   [[nodiscard]] Value settings() const;

@@ -162,7 +162,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
   }
   if (low < high)
     return fmt::format(
-        "every {} meets this list, of which one has to hold; what has to hold together is a range, "
+        "every {} meets this list, since one condition is enough; to require both write a range, "
         "such as {}",
         out.key, example_range(out.fact));
   return {};

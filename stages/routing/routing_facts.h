@@ -37,7 +37,7 @@ struct RoutingFacts {
   /// Whether the peak covers all samples of the file.
   [[nodiscard]] bool is_peak_whole() const { return is_peak_whole_; }
 
-  /// The values of a text; several of `label`, none where there is none. `name`: of the column.
+  /// The texts of a fact; a file may have several labels, or no text. `name`: the column's.
   [[nodiscard]] std::vector<std::string> texts(Fact fact, const std::string& name) const;
   /// The value of a number; nothing where it is not known. `name`: of the target.
   [[nodiscard]] std::optional<double> number(Fact fact, const std::string& name) const;

@@ -90,9 +90,8 @@ std::string refusal(const std::vector<Input>& inputs, const std::vector<BatchInp
   const FeatureInfo &a = *rows.front().rows, &b = *rows[k].rows;
   const std::string &first = inputs.front().name, &name = inputs[k].name;
   if ((a.frames > 0) != (b.frames > 0))
-    return fmt::format(
-        "a sample of {} is a {}, one of {} is a {}; put both behind the same segment", first,
-        row_of(a), name, row_of(b));
+    return fmt::format("a sample of {} is a {}, one of {} is a {}; put both after the same segment",
+                       first, row_of(a), name, row_of(b));
   const auto grid = inputs.front().given.get(property::kWindowGrid),
              other = inputs[k].given.get(property::kWindowGrid);
   if (a.frames > 0 && grid && other && a.sample_rate > 0 && b.sample_rate > 0 &&

@@ -30,7 +30,8 @@ struct SampleBatch {
   NumberType type = NumberType::float32;
   std::vector<std::int64_t> files;    ///< positions of their recordings in the list
   std::vector<std::int64_t> offsets;  ///< by sample: the row of its recording with which it begins
-  /// By sample: the result of its recording that it is of; null where the recording has none.
+  /// By sample: the result of the recording to which it belongs; null if the recording has no
+  /// results.
   std::vector<std::shared_ptr<const SubItem>> results;
   std::vector<std::int64_t> result_offsets;  ///< by sample: the row of its result, likewise
 };

@@ -311,7 +311,7 @@ TEST_CASE("corpus: an update tells of labels that get other numbers") {
   test::write_clip(folder / "data/spk0/f.wav", 16'000, 0.5);
   const std::string told =
       "warning: out.h5: 3 of 3 labels have other numbers than before (spk1: 0 before, 1 now); a "
-      "program that keeps numbers, such as a trained model, has to go by names\n";
+      "program that has stored the numbers, such as a trained model, must use the names\n";
   CHECK(has(melflow_in(folder, {"update", "p.yaml", "--dry-run"}).err, told));
   CHECK(has(exits(0, melflow_in(folder, {"update", "p.yaml"})).err, told));
   CHECK(has(melflow_in(folder, {"inspect", "out.h5"}).out, "spk0"));

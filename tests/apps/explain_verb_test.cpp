@@ -54,7 +54,8 @@ TEST_CASE("explain: the output is left as it was, and nothing is left beside it"
   CHECK(has(e.out, "trial: 6 files in "));
   CHECK(has(e.out, "\nlimited by: "));
   CHECK(has(e.out,
-            "\nat most, of each (files/s while the stages work; how much of it the run used):\n"));
+            "\nthe most that each allows (files/s while the stages work), and how much of it the "
+            "run used:\n"));
   CHECK(has(e.out, " mel, "));
 }
 

@@ -363,7 +363,7 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   for (const Row& row :
        {Row{{"plan", "two.yaml", "-o", "job"}, 1, "a job has one output of rows"},
         Row{{"plan", "sound.yaml", "-o", "job"}, 1, "a job has one output of rows"},
-        Row{{"plan", "synthetic.yaml", "-o", "job"}, 1, "a job has those of a file_list"},
+        Row{{"plan", "synthetic.yaml", "-o", "job"}, 1, "a job takes those of a file_list"},
         Row{{"plan", "one.yaml", "-o", "job", "--part", "0"},
             2,
             "--part: a part has at least a byte"},

@@ -72,7 +72,7 @@ TEST_CASE("parity: arguments that do not fit are refused before Python is starte
        {{"--node", "mel"}, 2, "--node requires a pipeline as the first FILE"},
        {{"--reference", "whisper", "a.wav", "--preset", "nemo"},
         2,
-        "melflow: --preset nemo: whisper has no such preset; those that it has are whisper, "
+        "melflow: --preset nemo: whisper has no such preset; it has whisper, "
         "whisper_large_v3\n"},
        {{"--reference", "whisper", "a.wav", "--preset", "nemo", "--preset", "whisper"},
         2,

@@ -311,7 +311,7 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
     const FileSizeLimit limit(before.size() + 250'000);
     const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
     CHECK_MESSAGE(job.error.find("out.h5.part: ") != std::string::npos, job.error);
-    CHECK(job.error.find("it is made what it was before the update") != std::string::npos);
+    CHECK(job.error.find("it is restored to its state before the update") != std::string::npos);
   }
   SUBCASE("no room for the new rows") {
     const FileSizeLimit limit(100'000);

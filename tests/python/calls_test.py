@@ -550,7 +550,7 @@ class CallsTest(CallsCase):
                 loader = melflow.Loader(graph)
                 for _ in range(2):
                     list(loader)
-                told = [str(w.message) for w in said if "gave something else when it was called again" in str(w.message)]
+                told = [str(w.message) for w in said if "gave another result when it was called again" in str(w.message)]
                 self.assertEqual(len(told), 2 if others else 0)
                 self.assertEqual(sum("gave something else" in w for w in loader.report["warnings"]), int(others))
 

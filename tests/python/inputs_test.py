@@ -93,7 +93,7 @@ class InputsTest(unittest.TestCase):
             file.write(b"0123456789")
         self.assertEqual(inputs.read(path, 10), b"0123456789")
         self.assertEqual(inputs.read(os.fsencode(path), 10), b"0123456789")
-        with self.assertRaisesRegex(OSError, "has 10 bytes, and such a file at most 9"):
+        with self.assertRaisesRegex(OSError, "has 10 bytes, and such a file may have at most 9"):
             inputs.read(path, 9)
         with self.assertRaises(FileNotFoundError):
             inputs.read(path + "2", 10)

@@ -441,7 +441,7 @@ class LoaderTest(unittest.TestCase):
             melflow.Loader(self.text("stage: discard"))
         with self.assertRaisesRegex(melflow.ConfigError, "nothing.yaml: cannot be read"):
             melflow.Loader("nothing.yaml")
-        with self.assertRaisesRegex(melflow.RunError, "'train: {stage: batches, from: mel}' in the place of what writes rows"):
+        with self.assertRaisesRegex(melflow.RunError, "'train: {stage: batches, from: mel}' in place of the node that writes rows"):
             melflow.Loader(self.text("stage: hdf5_write, path: a.h5"))
 
     def test_a_fork_is_told_what_to_do(self):

@@ -184,7 +184,7 @@ class TarTest(corpus.CorpusTest):
             for path in paths:
                 self.assertTrue(members([path]), path)
         out = self.out("many")
-        for files, why in (("", "there are 1500 shards for 60 recordings, and an empty one is none; name at most 60 by"),
+        for files, why in (("", "there are 1500 shards for 60 recordings, and none may be empty; name at most 60 in"),
                            (SPLITS, "1500 shards for [0-9]+ recordings of the split train")):
             self.assertRegex(self.run_program(self.text(os.path.join(out, "m-{0000..1499}.tar"), files=files), code=1), why)
         self.assertEqual(os.listdir(out), [])

@@ -415,7 +415,7 @@ TEST_CASE("audio_write: a WAV of too many bytes is refused, and a FLAC of too hi
   CHECK(flac.refused(655'350) == "");
   CHECK(flac.refused(655'351) ==
         "is sampled at 655351 Hz, and a FLAC file at no more than 655350; write WAV, or put a "
-        "resample stage before");
+        "resample stage before this node");
 }
 
 TEST_CASE("audio_write: the plan says what does not go together") {

@@ -49,7 +49,7 @@ TEST_CASE("Speech Commands: lists of paths give splits, and the rest is the thir
   List none(of(folder, options + ", include: ['none/*']"));
   REQUIRE_FALSE(warnings(none).empty());
   CHECK(warnings(none).front() ==
-        fmt::format("manifest.train: {}: there is no other file than those that the lists name "
+        fmt::format("manifest.train: {}: include matches no files besides those in the lists "
                     "(there are 5 .wav, 2 .txt)",
                     folder.path()));
   // Where their paths begin elsewhere, their files would be among the rest.

@@ -104,8 +104,7 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
         {"speaker-info.txt",
          "ID  AGE  GENDER  ACCENTS  REGION COMMENTS\np225  23  F    English\n"}},
        {"-: p225/p225_001_mic1.flac=p225|p225|F"},
-       {"the texts in txt are not used: they are called like the recordings without _mic1 and "
-        "_mic2"}},
+       {"the texts in txt are not used: their names lack the _mic1 or _mic2 of the recordings"}},
       {"AudioSet (eval_segments.csv)",
        {{"eval_segments.csv",
          "# Segments csv\n# YTID, start_seconds, end_seconds, positive_labels\n"
@@ -193,7 +192,7 @@ TEST_CASE("a folder is recognized, and the options that are written for it read 
       {"a folder of 1 sound file, with .txt beside them",
        {{"a.wav", "x"}, {"a.txt", "HI"}, {"a.json", "{}"}},
        {"-: a.wav|HI"},
-       {"1 file called like sound files, such as a.json, is not used; to use them: columns: "
+       {"1 file named like sound files, such as a.json, is not used; to use them: columns: "
         "{NAME: \".json:KEY\"}"}},
       {"a folder of 2 sound files, with txt/{parent_dir}/{name}.txt beside them",
        {{"wav/p/a.wav", "x"}, {"wav/p/b.wav", "x"}, {"txt/p/a.txt", "A"}, {"txt/p/b.txt", "B"}},
@@ -234,11 +233,11 @@ TEST_CASE("names that would mean something else in options are not written") {
       {"a folder of 1 sound file",
        {{"wav/p/a.wav", "x"}, {"(txt)/p/a.txt", "A"}},
        {"-: wav/p/a.wav"},
-       {"1 file called like sound files, such as (txt)/p/a.txt, is not used"}},
+       {"1 file named like sound files, such as (txt)/p/a.txt, is not used"}},
       {"a folder of 1 sound file",
        {{"wav/p/a.wav", "x"}, {"x.json:y/p/a.txt", "A"}},
        {"-: wav/p/a.wav"},
-       {"1 file called like sound files, such as x.json:y/p/a.txt, is not used"}},
+       {"1 file named like sound files, such as x.json:y/p/a.txt, is not used"}},
       {"a folder of 1 sound file",
        {{"wav/p/a.wav", "x"}, {"{name}/p/a.txt", "A"}},
        {"-: wav/p/a.wav"}},

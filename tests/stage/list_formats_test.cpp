@@ -130,8 +130,8 @@ TEST_CASE("Lhotse: recordings, supervisions and cuts; what is no part of one fil
             fmt::format("-: r2#t=0 [{}:2: r2 has a source of type url, which is not read; save it "
                         "as a file]|r2||",
                         folder / "x_recordings_train.jsonl"),
-            fmt::format("-: r3#t=0 [{}:3: r3 is changed when it is read (transforms); save it as "
-                        "it is then]|r3||",
+            fmt::format("-: r3#t=0 [{}:3: r3 has transforms, which are not applied; save "
+                        "the changed audio]|r3||",
                         folder / "x_recordings_train.jsonl")});
   const auto supervision = [](const std::string& id, const std::string& of, double start,
                               double duration, int channel = 0) {
@@ -187,9 +187,8 @@ TEST_CASE("Lhotse: recordings, supervisions and cuts; what is no part of one fil
         "duration, utterance, recording, channel, text, speaker, language, gender");
   folder.write("supervisions.jsonl", supervision("s1", "r1", 0.5, 1) + "\n");
   CHECK(complaint(folder, of(folder, "root: @, manifest: @/supervisions.jsonl")) ==
-        "@/supervisions.jsonl: these are supervisions; their recordings are read from the file "
-        "beside it that has recordings in place of supervisions in its name, and "
-        "@/recordings.jsonl is not there");
+        "@/supervisions.jsonl: these are supervisions, which need the list of their recordings "
+        "beside them, and @/recordings.jsonl is not there");
 }
 
 TEST_CASE("Lhotse: a channel that is no whole number is no channel of the file") {

@@ -64,7 +64,7 @@ TEST_CASE("joined tables: what is wrong is told") {
        "@/t.csv: its column sex has none of the values of speaker in this corpus, such as id1; "
        "correct join.on or join.key, or where that comes from (columns, root)"},
       {speaker + "join: {table: @/tabs.csv, on: speaker, columns: [sex]}",
-       "it has id\tsex; where that are several columns, write delimiter: \"\\t\""},
+       "it has id\tsex; if these are several columns, write delimiter: \"\\t\""},
       {speaker + "join: {table: @/bad.csv, on: speaker, columns: [sex]}",
        "@/bad.csv:2: 1 cell, but the header has 2"},
       {speaker + "join: {table: @/none.csv, on: speaker, columns: [sex]}",

@@ -238,7 +238,7 @@ TEST_CASE("trim_silence: a recording of another rate than planned fails where le
             .entry()
             .reason ==
         "is sampled at 96000 Hz, where frame, hop and keep are longer than the 48000 samples that "
-        "may be held; put a resample stage before");
+        "may be held; put a resample stage before this node");
   CHECK(trimmed(in, "threshold: -40dB, frame: 400ms, hop: 200ms, hold: 1s", 0, 48'000)
             .entry()
             .outcome == Outcome::ok);

@@ -57,13 +57,13 @@ def size(count: float) -> str:
 
 
 def digest(value: Any) -> str:
-    """Of what decides which samples come, where it may be long; bytes count as they are."""
+    """A hash of a setting that decides which samples come, for one that may be long; bytes count as they are."""
     data = value if isinstance(value, bytes) else repr(value).encode()
     return "#" + hashlib.sha256(data).hexdigest()[:12]
 
 
 def plain(value: Any) -> Any:
-    """A value of an option as JSON has it: of NumPy and of enumerations as what it stands for, a
+    """A value of an option for JSON: what stands behind NumPy's values and enumerations, a
     path as a text."""
     if isinstance(value, enum.Enum):
         value = value.value
@@ -84,13 +84,13 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """A value of an option as --set of the program has it."""
+    """A value of an option as text for the program's --set."""
     value = plain(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def assigned(what: str, values: Optional[Mapping[str, Any]]) -> Dict[str, str]:
-    """The argument `vars` or `sets`, with values as --var and --set of the program have them."""
+    """The argument `vars` or `sets`, with values as text for the program's --var and --set."""
     if values is not None and not isinstance(values, Mapping):
         raise TypeError(f"{what} is a dict of names and values, not {shown(values)}")
     out = {}
@@ -106,7 +106,7 @@ def assigned(what: str, values: Optional[Mapping[str, Any]]) -> Dict[str, str]:
 
 
 def warn(messages: Iterable[str]) -> None:
-    """Shows what the program would show as warnings, at the line of the caller of this package."""
+    """Shows the program's warnings as Python's, at the line that called this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
@@ -118,7 +118,7 @@ _NAMED = 3
 
 
 def counted(what: str, said: Sequence[str], count: int, all_in: str) -> str:
-    """A message about some of `count` recordings, of which the first are named; all_in: where the others are."""
+    """A message about `count` recordings that names the first ones; all_in: where all of them are listed."""
     more = [f"and {len(said) - _NAMED} more; {all_in}"] * (len(said) > _NAMED)
     return "\n  ".join([f"{len(said)} of {count} recordings {what}:", *said[:_NAMED], *more])
 
@@ -133,7 +133,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 _LARGEST = 2**63 - 1
 
 
-def whole(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST) -> int:
+def integer(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGEST) -> int:
     """An integer, also NumPy's, from `least` (None: any) to `most`."""
     try:
         if isinstance(value, (bool, np.bool_)):
@@ -166,12 +166,12 @@ def rate(name: str, value: Any) -> int:
         value = float(found[1]) * (1000 if found[2] else 1)
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         value = int(value)
-    return whole(name, value, 1, 2**31 - 1)
+    return integer(name, value, 1, 2**31 - 1)
 
 
 def index(what: str, value: Any, count: int) -> int:
-    """The number of one of `count`, also from the end of them."""
-    i = whole(f"the number of a {what}", value, None)
+    """The index of one of `count` things; a negative one counts from the end."""
+    i = integer(f"the number of a {what}", value, None)
     if not -count <= i < count:
         raise IndexError(f"{what} {shown(i)} of {count}")
     return i % count
@@ -195,7 +195,7 @@ def dtype(value: Any) -> str:
 
 
 def workers(value: Any, least: int = 1) -> int:
-    return whole("workers", value, least, 4096)
+    return integer("workers", value, least, 4096)
 
 
 def path(name: str, value: Any) -> str:
@@ -205,7 +205,7 @@ def path(name: str, value: Any) -> str:
 
 
 def state(value: Any, keys: Sequence[str], what: str) -> Mapping[str, Any]:
-    """What state_dict() of `what` gave; behind the last of the keys is a dict."""
+    """Checks a result of state_dict() of `what`; the value of the last key is a dict."""
     if not isinstance(value, Mapping):
         raise TypeError(f"a state is what state_dict() gives, not {shown(value)}")
     missing = [k for k in keys if k not in value]
@@ -217,9 +217,9 @@ def state(value: Any, keys: Sequence[str], what: str) -> Mapping[str, Any]:
 
 
 def rank(number: Any, world_size: Any) -> "tuple[int, int]":
-    """`rank` and `world_size`, which come together; neither: of the only program."""
-    number = None if number is None else whole("rank", number)
-    world_size = None if world_size is None else whole("world_size", world_size, 1, 2**31 - 1)
+    """`rank` and `world_size`, which must be given together; without them, those of a single program."""
+    number = None if number is None else integer("rank", number)
+    world_size = None if world_size is None else integer("world_size", world_size, 1, 2**31 - 1)
     if number is None and world_size in (None, 1):
         return 0, 1
     if number is None:
@@ -234,7 +234,7 @@ def rank(number: Any, world_size: Any) -> "tuple[int, int]":
 
 
 class _NotOpened:
-    """What could not be opened where it arrived: who uses it gets the error. Raised while it is
+    """Stands for an object that could not be opened after unpickling; each use raises the error. Raised while it is
     unpickled, the error would end a worker of multiprocessing.Pool, which then waits for the task
     for ever."""
 
@@ -258,7 +258,7 @@ def _open_again(kind: type, args: tuple, options: Dict[str, Any],
 
 
 class Reopened:
-    """What is pickled as the arguments that it was made of, and opened again where it arrives."""
+    """Base of objects that are pickled as their arguments, and opened again where they are unpickled."""
 
     _arguments: "tuple[tuple, Dict[str, Any]]"
 

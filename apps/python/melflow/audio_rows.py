@@ -22,7 +22,7 @@ _INDEX_FORMAT = 2
 
 
 def _of_each(find: Callable[[int], Any], firsts: List[int], workers: int, what: str) -> List[Any]:
-    """What `find` gives for each of these, with a bar on stderr where that is a terminal."""
+    """The results of `find` for all of `firsts`, with a progress bar on stderr if that is a terminal."""
     out: List[Any] = []
     if not firsts:
         return out
@@ -50,18 +50,18 @@ class AudioRows(Rows):
     """The rows of a pipeline that ends in a node of the stage `batches`, of all its recordings or utterances, by number.
 
     How many rows each recording gives is found out once, and is written to an index. With it, the order of samples, len()
-    and states are exact. Where the number follows from the length of a recording, it is its header's; else, and with
-    `scan`, the rows of all of them are computed. Rows that were computed are kept in memory as far as `store` allows; others
+    and states are exact. If the number follows from a recording's length, that is read from its header; otherwise, and with
+    `scan`, all rows are computed for it. Computed rows are kept in memory as far as `store` allows; others
     are computed again.
 
     pipeline, vars, sets: as those of melflow.Loader.
-    scan: computes all rows before the first batch, so that what fails has no place among them, and rows are those of the file
+    scan: computes all rows before the first batch, so that recordings that fail are left out, and rows are those of the file
       that the pipeline would write.
-    remarks: (path, outcome, node, reason) of each recording that was computed for the index and gave no rows, or of which
-      something is to be said.
-    losses: path and reason of those that could not be read, or proved to have other rows than they are indexed with.
-    index: the path of the index, or None. computed: how often all rows of a recording were computed. stored_bytes: what the
-    store has.
+    remarks: (path, outcome, node, reason) of each recording that was computed for the index and gave no rows, or has
+      a warning.
+    losses: path and reason of recordings that could not be read, or that turned out not to have the rows in the index.
+    index: the path of the index, or None. computed: how often all rows of a recording were computed. stored_bytes: the size
+    of the stored rows.
     """
 
     _reader: _AudioRows
@@ -74,7 +74,7 @@ class AudioRows(Rows):
         workers = 0 if workers is None else arguments.workers(workers, 0)
         workers = workers or len(os.sched_getaffinity(0))
         if not isinstance(store, str):
-            store = arguments.whole("store", store)
+            store = arguments.integer("store", store)
         reader = self._reader = _AudioRows(name, text, arguments.assigned("vars", vars),
                                            arguments.assigned("sets", sets), str(store), workers)
         arguments.warn(reader.remarks)

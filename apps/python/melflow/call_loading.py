@@ -17,7 +17,7 @@ of_this_process: Dict[str, Callable[..., Any]] = {}  # functions that cannot be 
 
 
 def load(name: str) -> Any:
-    """The function of that name, while whose import no pipeline can be run. Raises RunError."""
+    """Returns the function of that name; while it is imported no pipeline can be run. Raises RunError."""
     was_loading = getattr(of_thread, "is_loading", False)
     of_thread.is_loading = True
     try:
@@ -40,7 +40,7 @@ def _imported(name: str) -> Any:
             source = inputs.read(path, inputs.SOURCE)
             module = sys.modules.get(known)
             if module is None or module.__dict__.get("_melflow_source") != source:
-                # Not by importlib: its bytecode is that of an earlier file which has the same size and second.
+                # Not by importlib, which would take the bytecode of an earlier file of the same size and second.
                 module = sys.modules[known] = types.ModuleType(known)
                 module.__dict__.update(__file__=path, _melflow_source=source)
                 try:

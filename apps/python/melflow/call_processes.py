@@ -27,7 +27,7 @@ from .callers import Here
 
 
 class _SharedArrays:
-    """Arrays that two processes pass to each other in memory of both, one list at a time; their shapes go another way."""
+    """Arrays that two processes pass to each other in shared memory, one list at a time; their shapes are sent separately."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -43,7 +43,7 @@ class _SharedArrays:
         return self._values
 
     def put(self, arrays: List[np.ndarray]) -> List[Tuple[int, ...]]:
-        """Gives their shapes."""
+        """Writes the arrays; returns their shapes."""
         room, at = self._room(sum(array.size for array in arrays)), 0
         for array in arrays:
             room[at:at + array.size] = array.reshape(-1)
@@ -51,7 +51,7 @@ class _SharedArrays:
         return [array.shape for array in arrays]
 
     def take(self, shapes: List[Tuple[int, ...]]) -> List[np.ndarray]:
-        """Copies of them."""
+        """Returns copies of the arrays."""
         ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)
         room = self._room(ends[-1] if shapes else 0)
         return [room[end - math.prod(shape):end].reshape(shape).copy() for end, shape in zip(ends, shapes)]
@@ -81,12 +81,12 @@ class _Child:
         self.connection.recv_bytes()
 
     def kill(self) -> None:
-        """With the processes that the function has started."""
+        """Ends the process, and those that the function has started."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self) -> str:
-        """How it has ended, if by itself. What the function has started ends, too."""
+        """Ends the process and those that the function has started; tells how it ended, if it did so by itself."""
         self.connection.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
@@ -103,7 +103,7 @@ class _Gone(Exception):
 
 
 class Children:
-    """A function in other processes, each of which makes one call at a time. One that ends by itself, or whose call takes too
+    """Calls a function in other processes, one call at a time in each. A process that ends by itself, or whose call takes too
     long, fails its recording and is replaced."""
 
     def __init__(self, call: str, arguments: Dict[str, Any], gives: str, batch: int, processes: int, timeout: float) -> None:
@@ -130,7 +130,7 @@ class Children:
         return answers
 
     def _called(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
-        """In one process. Raises _Gone."""
+        """Makes the call in one process. Raises _Gone."""
         child = self._idle.get()
         began, before = time.monotonic(), child.used if child is not None else (0.0, 0.0)
         what, most = "start of the function's process", _LONGEST_START
@@ -187,7 +187,7 @@ def _used() -> Tuple[float, float]:
 
 
 def serve(parent: int, path: List[str], descriptor: int, memory: int) -> None:
-    """In a process of Children. path: the parent's sys.path."""
+    """Runs in a process of Children. path: the parent's sys.path."""
     _melflow.end_with_parent(parent)
     sys.path[:] = path
     connection, arrays = Connection(descriptor), _SharedArrays(memory)

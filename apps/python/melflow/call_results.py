@@ -1,4 +1,4 @@
-"""What functions of a pipeline give and say: the checks of their results, skip() and note()."""
+"""Results of functions in a pipeline: checks of what they return, skip() and note()."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Skipped(Exception):
 
 
 class OneByOne(BaseException):
-    """Raised in a call with several recordings by what is about one of them."""
+    """Raised by note() in a call with several recordings, since it concerns only one of them."""
 
 
 def skip(why: str) -> NoReturn:
@@ -41,7 +41,7 @@ def note(text: str) -> None:
 
 
 def described(error: BaseException) -> str:
-    """An exception with the last place that is not of this package."""
+    """Text of an exception, with the last place outside of this package."""
     text = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1]
     frames = [f for f in traceback.extract_tb(error.__traceback__)
               if not f.filename.startswith(os.path.dirname(__file__)) and not f.filename.startswith("<frozen")]
@@ -50,7 +50,7 @@ def described(error: BaseException) -> str:
 
 
 def array_of(value: Any) -> np.ndarray:
-    """Raises ValueError where values of it are masked: NumPy would take those behind the mask."""
+    """Raises ValueError if values are masked: np.asarray() would take the values under the mask."""
     if isinstance(value, np.ma.MaskedArray) and (masked := np.ma.count_masked(value)):
         raise ValueError(f"{masked} of {value.size} values are masked; fill them (a.filled(0)) or cut them out (a.compressed())")
     return np.asarray(value)
@@ -66,7 +66,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 def _copied(array: np.ndarray) -> np.ndarray:
-    """Always a copy, since the function may write its next result to the same memory."""
+    """Always copies, since the function may write its next result to the same memory."""
     return np.array(array, np.float32, order="C")
 
 
@@ -132,7 +132,7 @@ def results_of(gives: str, value: Any) -> List[np.ndarray]:
 
 @contextlib.contextmanager
 def noting(notes: Optional[List[str]]) -> Iterator[None]:
-    """note() appends to `notes`; None: a call has several recordings."""
+    """Makes note() append to `notes`; None: the call has several recordings, so note() is refused."""
     has_before = hasattr(of_thread, "notes")  # where a function calls features() of another pipeline
     before = getattr(of_thread, "notes", None)
     of_thread.notes = notes
@@ -146,7 +146,7 @@ def noting(notes: Optional[List[str]]) -> Iterator[None]:
 
 
 def answer_of(make: Callable[[], List[np.ndarray]]) -> Answer:
-    """What `make` gives, or why it gives nothing."""
+    """Calls `make`; gives its results, or why there are none."""
     notes: List[str] = []
     try:
         with noting(notes):

@@ -38,20 +38,20 @@ class Here:
         self._idle: List[Any] = []  # instances of a class: as many as are called at once
 
     def prepare(self) -> None:
-        """Makes the instance of a class that the first call uses; what it raises is said by the call, which tries again."""
+        """Makes the instance of a class for the first call; the call repeats what fails here, and reports it."""
         if inspect.isclass(self._target):
             with contextlib.suppress(Exception):
                 self._idle.append(self._target(**self._arguments))
 
     def __call__(self, arrays: List[np.ndarray], rate: int) -> List[Answer]:
-        """With `batch`, of one shape, and no more than that."""
+        """With `batch`: the arrays have one shape, and are at most so many."""
         if not self._batch:
             return [answer_of(lambda: self._called(array, rate, self._results)) for array in arrays]
         if len(arrays) > 1:
             try:
                 with noting(None):
                     return self._called_together(arrays, rate, lambda one: answer_of(lambda: self._results(one)))
-            except BaseException:  # each of them says what is wrong with it, if anything
+            except BaseException:  # the calls one by one find out which is wrong
                 pass
         return [answer_of(lambda: self._called_together([array], rate, self._results)[0]) for array in arrays]
 
@@ -59,7 +59,7 @@ class Here:
         return results_of(self._gives, value)
 
     def _called(self, array: np.ndarray, rate: int, take: Callable[[Any], Any]) -> Any:
-        """`take` of what the function gives."""
+        """Returns `take` of the function's result."""
         given = (array, rate) if rate and self._takes_rate else (array,)
         if not inspect.isclass(self._target):
             return take(self._target(*given, **self._arguments))
@@ -75,7 +75,7 @@ class Here:
             self._idle.append(worker)
 
     def _called_together(self, arrays: List[np.ndarray], rate: int, take_one: Callable[[Any], Any]) -> List[Any]:
-        """Always with as many, so that what is computed of one does not depend on how many come together."""
+        """Always passes `batch` arrays, so that the result for one does not depend on how many come together."""
         def take(value: Any) -> List[Any]:
             if inspect.isgenerator(value):  # which may give the same memory again
                 value = [np.array(one) if isinstance(one, np.ndarray) else one for one in value]
@@ -88,8 +88,8 @@ class Here:
         return self._called(batch_of(arrays, self._batch), rate, take)
 
     def taken(self) -> Tuple[int, float, float, float]:
-        """How many calls at once, the time of all of them, and of that in other processes the processor time and the time in which
-        they were ready but had no core; 0: each thread makes its own."""
+        """How many calls are made at once, the time of all calls, and for other processes their processor time and the time in which
+        they were ready but had no core; 0 calls: each thread makes its own."""
         return 0, 0.0, 0.0, 0.0
 
     def stream(self) -> "Stream":
@@ -97,7 +97,7 @@ class Here:
 
 
 def batch_of(arrays: List[np.ndarray], size: int) -> np.ndarray:
-    """[size, ...]: one to `size` arrays of one shape; the last one is repeated."""
+    """[size, ...]: joins one to `size` arrays of one shape; repeats the last one to fill up."""
     return np.stack([*arrays, *[arrays[-1]] * (size - len(arrays))])
 
 
@@ -110,7 +110,7 @@ class Stream:
         self._object: Any = None
 
     def __call__(self, blocks: List[np.ndarray], rate: int, is_last: bool) -> Answer:
-        """One array of what it gives for all these blocks."""
+        """Joins what the object gives for all these blocks into one array."""
         def given() -> Iterator[Any]:
             if self._object is None:
                 self._object = self._make()
@@ -159,9 +159,9 @@ class Batches:
 
     def _call(self) -> None:
         with self._lock:
-            while 0 < len(self._together()) < self._size and self._more.wait(self._PATIENCE):
+            while 0 < len(self._next_batch()) < self._size and self._more.wait(self._PATIENCE):
                 pass
-            together = self._together()
+            together = self._next_batch()
             for request in together:
                 self._waiting.remove(request)
         if not together:  # another thread has taken them meanwhile
@@ -179,13 +179,13 @@ class Batches:
                 if request.asker.left == 0:
                     request.asker.woken.release()
 
-    def _together(self) -> "List[_Request]":
-        """Those that the next call gets: the oldest, and others that are like it."""
+    def _next_batch(self) -> "List[_Request]":
+        """The requests for the next call: the oldest, and others of the same shape and rate."""
         like = [r for r in self._waiting if r.kind == self._waiting[0].kind]
         return like[:self._size]
 
     def _hand_on(self, asker: "_Asker") -> None:
-        """A thread whose own are answered lets another one call."""
+        """Lets another thread call, when all requests of this one are answered."""
         with self._lock:
             if asker.left and self._waiting:
                 return

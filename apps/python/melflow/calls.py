@@ -5,7 +5,7 @@
             melflow.skip("is shorter than a second")
         return samples * gain
 
-Of a class as many objects are made, with the node's arguments, as are called at once; they are called with samples and rate.
+A class is instantiated with the node's arguments, once for each call at the same time; its objects are called with samples and rate.
 What a function raises fails the recording, with its text and place. With `batch` a call gets several recordings; with `blocks`
 an object of a class gets one recording, block by block.
 """
@@ -29,7 +29,7 @@ from .callers import Batches, Here
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """How a pipeline names a function: MODULE:NAME, or for one that cannot be imported a name that only this process knows."""
+    """The name of a function in a pipeline: MODULE:NAME or, if it cannot be imported, a name that only this process knows."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
     if module and module != "__main__" and name:
         found: Any = sys.modules.get(module)
@@ -42,7 +42,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def known(begin: str, function: Callable[..., Any]) -> str:
-    """The name in this process of a function that cannot be imported."""
+    """Registers a function that cannot be imported; returns its name in this process."""
     name = f"@{begin}:here"
     for n in range(1, len(of_this_process) + 2):
         if of_this_process.setdefault(name, function) is function:
@@ -52,7 +52,7 @@ def known(begin: str, function: Callable[..., Any]) -> str:
 
 
 def shown_name(name: str) -> str:
-    """Of what only this process knows, as it is called in the code."""
+    """The name in the code of a function that only this process knows."""
     function = of_this_process.get(name)
     return name if function is None else getattr(function, "__qualname__", type(function).__name__).split("<locals>.")[-1]
 
@@ -62,9 +62,9 @@ _read: "set[int]" = set()
 
 
 def known_object(value: Any) -> str:
-    """The name in this process of a function that gives `value`."""
+    """Registers a function that gives `value`; returns its name in this process."""
     def once() -> Any:
-        """An iterator has its items only once."""
+        """Gives the value once: an iterator has its items only once."""
         if hasattr(value, "__next__") and id(value) in _read:
             raise RunError("this iterator has been read to its end; give a list, or a function that makes it")
         _read.add(id(value))
@@ -77,7 +77,7 @@ def known_object(value: Any) -> str:
 
 
 def check_outside() -> None:
-    """Raises RuntimeError in a function that a node calls, and while its module is imported: there, a pipeline would wait for
+    """Raises RuntimeError in a function that a node calls, and while its module is imported: a pipeline there would wait for
     itself."""
     if getattr(of_thread, "is_loading", False) or hasattr(of_thread, "notes"):
         raise RuntimeError("a pipeline cannot be run by a function that a pipeline calls, nor by its module: put what runs it "
@@ -89,7 +89,7 @@ def _file_hash(path: str) -> str:
 
 
 def _code_hash(target: Any) -> str:
-    """Of the code of a function and of what is defined in it, and of the values that it encloses; "" where it has none."""
+    """Hash of a function's code with all that is defined in it, and of the values that it encloses; "" if it has no code."""
     def parts(code: Any) -> str:
         return repr((code.co_code, code.co_names, [parts(c) if hasattr(c, "co_code") else c for c in code.co_consts]))
 
@@ -104,8 +104,8 @@ _hashes: "weakref.WeakKeyDictionary[Any, str]" = weakref.WeakKeyDictionary()  # 
 
 
 def _hash_of(target: Any, name: str) -> str:
-    """Of the file that the code is in; of the code where it cannot be imported. Raises RunError where the file is another one
-    than when it was imported."""
+    """Hash of the file with the code, or of the code itself if that cannot be imported. Raises RunError if the file has changed
+    since it was imported."""
     if name.startswith("@"):
         return _code_hash(target)
     try:
@@ -124,7 +124,7 @@ def _hash_of(target: Any, name: str) -> str:
 
 
 class Call:
-    """A function as a stage has it."""
+    """A function as a stage calls it."""
 
     def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float, batch: int, has_blocks: bool,
                  columns: int) -> None:

@@ -3,9 +3,9 @@
     from dask.distributed import Client
     melflow.distributed.run("/data/speech.yaml", Client("scheduler:8786"), job="/data/job", vars={"DATA": "/data/speech"})
 
-A task for each Dask worker runs `melflow work`, which takes parts until none is left: a worker that dies costs its part.
-The job's folder, the corpus, the pipeline and plug-ins (melflow.load_plugin) are seen by all workers at the same paths,
-and this package is installed there.
+A task for each Dask worker runs `melflow work`, which takes parts until none is left: if a worker dies, its part is computed again.
+The job's folder, the corpus, the pipeline and plug-ins (melflow.load_plugin) must be at the same paths for all workers,
+and this package installed on them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _STOPPED = 75  # exit status of `melflow work`
 
 
 def _verb(words: List[str], text: str = "") -> str:
-    """In a task: a verb of the program."""
+    """Runs a verb of the program in a task."""
     return program.call(words, text, accepts=(0, 3))[1].strip()
 
 
 def _work(job: str, stop: str, threads: Optional[int], options: List[str]) -> bool:
-    """In a task: works until no part is left, or the file `stop` is there. Gives whether no part failed; raises ConfigError
-    where the job's pipeline is refused, as it would be on every worker."""
+    """Works in a task until no part is left, or the file `stop` exists. Gives whether no part failed; raises ConfigError
+    if the job's pipeline is refused, as it would be on every worker."""
     if threads is None:
         from distributed import get_worker
 
@@ -61,7 +61,7 @@ class _Run:
         return None
 
     def submit(self) -> None:
-        """A task for each worker that there is now, also for those that come later or again."""
+        """Starts tasks until there is one for each present worker; called again, as workers may come later or restart."""
         missing = len(self.client.ncores()) - sum(not t.done() for t in self.tasks)
         for _ in range(missing):
             # Each task has its own key: Dask gives up a task whose workers died several times, whatever killed them.
@@ -69,7 +69,7 @@ class _Run:
                                                  pure=False, key=f"melflow-work-{uuid.uuid4().hex}"))
 
     def take_failures(self) -> int:
-        """How many tasks that are over had parts that failed; those whose worker died do not count."""
+        """The number of ended tasks with parts that failed; tasks whose worker died do not count."""
         from distributed import KilledWorker
 
         done = [t for t in self.tasks if t.done()]
@@ -83,7 +83,7 @@ class _Run:
         return failures
 
     def end(self) -> None:
-        """Ends what still runs. What is done stays for whoever goes on."""
+        """Ends the tasks that still run. Parts that are done stay, for a later call."""
         running = [t for t in self.tasks if not t.done()]
         if not running:
             return
@@ -115,7 +115,7 @@ def run(pipeline: Pipeline, client: Any, *, job: "os.PathLike[str] | str",
     again and again, or the merge fails. Ctrl-C ends the work; the same call, with trust where it is needed, goes on with it.
     """
     job = os.path.abspath(arguments.path("job", job))
-    retries, merge = arguments.whole("retries", retries), arguments.flag("merge", merge)
+    retries, merge = arguments.integer("retries", retries), arguments.flag("merge", merge)
     threads = None if threads is None else arguments.workers(threads)
     (name, *settings), text = program.pipeline_words(pipeline, vars, sets)
     if os.path.exists(name) and not text:  # otherwise the name of a pipeline that comes with the program

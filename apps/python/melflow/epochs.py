@@ -1,4 +1,4 @@
-"""What all loaders have in common: an epoch for each `for`, and going on in the middle of one."""
+"""The base of all loaders: each `for` is an epoch, and a saved state continues in the middle of one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WAIT = 0.1  # seconds between checks for signals
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> List[str]:
-    """Between two states. A key vars.N has the digest of one of those in vars, where both states have them."""
+    """Describes the differences of two states. A key vars.NAME is the digest of one variable."""
     out = []
     differing = [key for key in {**here, **there} if there.get(key) != here.get(key)]
     for key in (key for key in differing if "." not in key):
@@ -50,7 +50,7 @@ class _Batches:
                 raise
 
     def close(self) -> None:
-        """Ends it, as that of a generator."""
+        """Ends the iterator, like close() of a generator."""
         with self._one:
             self._batches.close()
 
@@ -65,7 +65,7 @@ class _Run:
         self._one = threading.RLock()
 
     def take(self) -> Any:
-        """A batch, False where none has come yet, None behind the last one."""
+        """Returns a batch, False if none has come yet, None after the last one."""
         with self._one:
             taken, self._ahead = self._ahead, False
             if taken is False:
@@ -103,7 +103,7 @@ class Epochs(arguments.Reopened):
     _broken_off_by = ""
 
     def _begin(self) -> Any:
-        """A run of the epoch, behind what was delivered of it: take(seconds), stop()."""
+        """Begins a run of the epoch, after the samples already delivered; it has take(seconds) and stop()."""
         raise NotImplementedError
 
     def _batch(self, run: Any, taken: Any) -> Batch:
@@ -113,13 +113,13 @@ class Epochs(arguments.Reopened):
     def _end(self, run: Any) -> None:
         """Called when all batches of an epoch were taken."""
 
-    def _deciding(self) -> Dict[str, Any]:
-        """By their names, what decides which samples an epoch has and their order: numbers and
-        texts, and digests of what is longer."""
+    def _order_settings(self) -> Dict[str, Any]:
+        """By name, the settings that decide which samples an epoch has and their order: numbers and
+        texts, and digests of longer values."""
         raise NotImplementedError
 
-    def _list(self, loads: bool) -> Dict[str, Any]:
-        """What decides it besides, in the middle of an epoch."""
+    def _list_settings(self, loads: bool) -> Dict[str, Any]:
+        """Further such settings, which count in the middle of an epoch."""
         return {}
 
     def __iter__(self) -> Iterator[Batch]:
@@ -159,7 +159,7 @@ class Epochs(arguments.Reopened):
                 self._run = None
 
     def _next_epoch(self) -> int:
-        """The one that is under way, or else that of the next `for`."""
+        """The number of the epoch under way, else that of the next `for`."""
         is_over = self._run is None and self._delivered > 0 and not self._resumes
         return self._epoch + is_over
 
@@ -170,37 +170,37 @@ class Epochs(arguments.Reopened):
             run.of.stop()
 
     def close(self) -> None:
-        """Breaks off the epoch that is under way."""
+        """Breaks off the epoch under way."""
         self._break_off("close() was called")
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch that is under way or was broken off, or else of the next."""
+        """The number of the epoch that is under way or was broken off, else of the next one."""
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` is this epoch, from its beginning."""
-        self._go_to(arguments.whole("epoch", epoch), 0, "set_epoch() was called")
+        """Makes the next `for` run this epoch, from its beginning."""
+        self._go_to(arguments.integer("epoch", epoch), 0, "set_epoch() was called")
 
     def state_dict(self) -> Dict[str, Any]:
-        """Where training is: after the last batch that was taken, which waits for the next one; behind the last batch of an epoch
-        it is the beginning of the next epoch. Some hundred bytes."""
+        """The position in training: after the last batch taken or, if that was the last one of its epoch, at the beginning of the
+        next epoch. Waits for the next batch, to know which. Some hundred bytes."""
         run = self._run
         if run is not None and self._delivered and run.is_over() and self._run is run:
-            return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._deciding()}
-        deciding = self._deciding() | (self._list(False) if self._delivered else {})
+            return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
+        deciding = self._order_settings() | (self._list_settings(False) if self._delivered else {})
         return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next `for` goes on after the last batch that had been taken: the same samples in the
+        """Makes the next `for` continue after the last batch of that state: the same samples in the
         same order follow, to the end of that epoch, or the next epoch where nothing is left of it.
-        Raises ValueError where others would, with what is not as it was."""
+        Raises ValueError, with what has changed, if other samples would follow."""
         keys = ("epoch", "delivered", self._STATE)
         state = arguments.state(state, keys, f"a {type(self).__name__}")
-        epoch = arguments.whole("epoch of a state", state["epoch"])
-        delivered = arguments.whole("delivered of a state", state["delivered"])
+        epoch = arguments.integer("epoch of a state", state["epoch"])
+        delivered = arguments.integer("delivered of a state", state["delivered"])
         there = state[self._STATE]
-        here = self._deciding() | (self._list(True) if delivered else {})
+        here = self._order_settings() | (self._list_settings(True) if delivered else {})
         differences = _differences(there, here)
         if differences:
             raise ValueError(f"the state is of another {type(self).__name__}, so other samples "

@@ -1,5 +1,5 @@
-"""The formats of melflow.export. Each writes recordings into a folder by the library that others read them with, and reads them
-back by it."""
+"""The formats of melflow.export. Each writes recordings into a folder with the library that others read them with, and reads them
+back with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Format:
         raise NotImplementedError
 
     def read(self, source: Source, folder: str) -> Read:
-        """Yields the number of each recording and its rows."""
+        """Reads back; yields the number of each recording and its rows."""
         raise NotImplementedError
 
 
@@ -61,7 +61,7 @@ class Parquet(Format):
 
     @staticmethod
     def _typical(source: Source) -> Dict[str, Any]:
-        """A record from which the types are seen."""
+        """A record with a value for every key, for the types."""
         numbers = next(iter(source.parts.values()), [])
         return Parquet._flat(source.pieces(numbers[0])[0]) if numbers else {}
 
@@ -115,7 +115,7 @@ class Parquet(Format):
 
 
 class _Groups:
-    """A writer of Parquet, of which each batch is a row group."""
+    """A writer of Parquet that makes a row group of each batch."""
 
     def __init__(self, writer: Any) -> None:
         self._writer = writer
@@ -184,7 +184,7 @@ class HuggingFace(Parquet):
 
 
 class Zarr(Format):
-    """A group like the HDF5 file: `rows` [rows, ...] in shards of chunks, and an array for each thing known of recordings."""
+    """A group like the HDF5 file: `rows` [rows, ...] in shards of chunks, and an array for each property of the recordings."""
 
     libraries = ("zarr",)
     _CHUNK = 1 << 20  # bytes
@@ -234,7 +234,7 @@ class Zarr(Format):
 
     @staticmethod
     def _free_name(name: str, group: Any) -> str:
-        """Of an array: names of targets are any texts, and Zarr takes those with / for paths and some others for its own."""
+        """A name for an array: targets may have any names, but Zarr takes those with / for paths and keeps some for itself."""
         name = re.sub(r"\A(?=\.|__|\Z)", "of_", name.replace("/", "_"))
         while name in group:
             name += "_"
@@ -280,7 +280,7 @@ def _npy(values: np.ndarray) -> bytes:
 
 
 def _in_tar(file: tarfile.TarFile, pieces: List[Piece]) -> np.ndarray:
-    """The rows of a recording, which lie in NAME.npy of each of its pieces."""
+    """The rows of a recording, from the NAME.npy of each of its pieces."""
     parts = []
     for piece in pieces:
         member = file.extractfile(piece.name + ".npy")
@@ -290,7 +290,7 @@ def _in_tar(file: tarfile.TarFile, pieces: List[Piece]) -> np.ndarray:
 
 
 def _add(out: tarfile.TarFile, name: str, data: bytes) -> None:
-    """Headers say nothing of the machine or the time."""
+    """Adds a file; its header has neither user nor time, so that equal data gives equal bytes."""
     info = tarfile.TarInfo(name)
     info.size = len(data)
     out.addfile(info, io.BytesIO(data))
@@ -390,7 +390,7 @@ class SafeTensors(Format):
 
     @staticmethod
     def _tensor(safetensors: Any, dtype: str, rows: np.ndarray) -> Any:
-        """Not by the library's arrays of NumPy, which lack bfloat16."""
+        """Makes a tensor from bytes: the library's interface for NumPy lacks bfloat16."""
         if hasattr(safetensors, "TensorSpec"):  # since 0.8
             return safetensors.TensorSpec(dtype=dtype, shape=rows.shape, data_ptr=rows.ctypes.data, data_len=rows.nbytes)
         return {"dtype": dtype, "shape": rows.shape, "data": rows.tobytes()}

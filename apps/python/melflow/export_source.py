@@ -1,4 +1,4 @@
-"""What a format of exports writes: the recordings of a file of rows, with their names, records and splits."""
+"""The input of every export format: the recordings of a file of rows, with their names, records and splits."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def _names_by(rows: FileRows, column: str) -> List[str]:
 
 
 def _csv_line(values: Iterable[Any]) -> str:
-    """Before Python 3.13 a text with a CR is put in quotes only where lines end with one."""
+    """A line of CSV. Before Python 3.13 the module csv quotes a text with a CR only if lines end with one."""
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\r\n").writerow(values)
     return out.getvalue()[:-2] + "\n"
 
 
 def text(value: str) -> str:
-    """As UTF-8: bytes that are none as \\xNN."""
+    """The text as UTF-8, with bytes that are no UTF-8 as \\xNN."""
     return os.fsencode(value).decode("utf-8", "backslashreplace")
 
 
 class Piece(NamedTuple):
-    """A result of a recording (a channel, a variant, an utterance), or a recording that has one: its name, its rows among those of
+    """A result of a recording (a channel, a variant, an utterance), or a whole recording: its name, its rows within those of
     the recording, and what is known of it."""
 
     name: str
@@ -54,9 +54,9 @@ class Piece(NamedTuple):
 
 
 class Source:
-    """What a format writes. rows: the file. names: of the recordings, each once. parts: the splits with rows, and the numbers of
-    their recordings in the order of the rows; one without a name where there are no splits. renamed: splits of which the files
-    are called otherwise."""
+    """The data for a format. rows: the file. names: of the recordings, all different. parts: the splits with rows, and the numbers of
+    their recordings in the order of the rows; one without a name if there are no splits. renamed: splits whose files
+    have other names."""
 
     def __init__(self, rows: FileRows, shard: int, utterance: Optional[str] = None) -> None:
         self.rows: Any = rows
@@ -72,12 +72,12 @@ class Source:
         self._reasons: Dict[int, Tuple[str, str]] = {file: (stage, why) for file, _, stage, why in rows._remarks}
 
     def recording(self, i: int) -> np.ndarray:
-        """Its rows as they are stored, bfloat16 as uint16; raises RunError where they are not what was written."""
+        """A recording's rows as stored, bfloat16 as uint16; raises RunError if they are not what was written."""
         out, self.hashes[i] = self.archives.rows(i)
         return out  # type: ignore[no-any-return]
 
     def usual(self, i: int) -> np.ndarray:
-        """Likewise, bfloat16 as the float32 that it stands for."""
+        """The same rows, with bfloat16 converted to float32."""
         out = self.recording(i)
         return (out.astype(np.uint32) << 16).view(np.float32) if self.rows.dtype == "bfloat16" else out
 
@@ -100,8 +100,8 @@ class Source:
         return out
 
     def file_names(self, are_words: bool) -> Dict[str, str]:
-        """For each split the name that its files begin with, "rows" where there are no splits. are_words: as a library wants them
-        that knows splits by such names: of letters, digits and _."""
+        """For each split the beginning of its files' names, "rows" if there are no splits. are_words: for a library
+        that recognizes splits by names of letters, digits and _."""
         out: Dict[str, str] = {}
         for split in self.parts:
             name = unique = (re.sub(r"\W", "_", split) if are_words else split) or "rows"
@@ -114,7 +114,7 @@ class Source:
         return out
 
     def confirm(self, i: int, read: np.ndarray) -> None:
-        """Compares what a library reads with what was written."""
+        """Compares the rows that a library has read back with those written."""
         if self.rows.dtype == "bfloat16" and read.dtype != np.uint16:
             bits = np.ascontiguousarray(read, np.float32).view(np.uint32)
             read = (bits >> 16).astype(np.uint16) if not (bits & 0xFFFF).any() else bits
@@ -129,7 +129,7 @@ class Source:
                            "writes this format, makes errors")
 
     def shards(self, numbers: List[int], most: Optional[int] = None) -> Iterator[List[int]]:
-        """Recordings in turn of at most `most` bytes (not given: a shard) together, or one."""
+        """Groups recordings in order: at most `most` bytes together (not given: a shard), or a single one."""
         most = self.shard if most is None else most
         taken: List[int] = []
         held = 0
@@ -144,7 +144,7 @@ class Source:
             yield taken
 
     def files(self, ending: str, are_words: bool = False) -> Iterator[Tuple[str, List[int], str]]:
-        """The names of the shards, such as train-00000-of-00004.tar, what is in them, and their split."""
+        """For each shard its name, such as train-00000-of-00004.tar, the numbers of its recordings, and the split."""
         names = self.file_names(are_words)
         for split, numbers in self.parts.items():
             shards = list(self.shards(numbers))
@@ -152,7 +152,7 @@ class Source:
                 yield f"{names[split]}-{n:05}-of-{len(shards):05}{ending}", shard, split
 
     def record(self, i: int) -> Dict[str, Any]:
-        """What is known of a recording, by name."""
+        """The properties of a recording, by name."""
         rows = self.rows
         out: Dict[str, Any] = {"number": i, "name": text(self.names[i]), "path": text(rows.path[i])}
         if rows.labels is not None:
@@ -185,7 +185,7 @@ class Source:
         return dict(json.loads(json.dumps(out)))  # no arrays and tuples
 
     def write_table(self, path: str) -> None:
-        """Every recording of the file, with rows or without, and why. Names and paths have their bytes."""
+        """Writes a table of all recordings of the file, with the reason for those without rows. Names and paths keep their bytes."""
         with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             for i, count in enumerate(self.rows.count.tolist()):
                 record = {**self.record(i), "name": self.names[i], "path": self.rows.path[i]}

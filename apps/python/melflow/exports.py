@@ -32,12 +32,12 @@ def _is_export(folder: str) -> bool:
         return False
 
 
-# What an export does not finish, or replaces, has a file of this name until nothing else is in it.
+# A folder that an export has not finished, or is about to remove, has a file of this name, which is removed last.
 _MARK = ".melflow-export"
 
 
 def _is_left(folder: str) -> bool:
-    """Whether it is a folder that an interrupted export began or was about to remove."""
+    """Whether an interrupted export left the folder, unfinished or about to be removed."""
     mark = os.path.join(folder, _MARK)
     has_mark = os.path.isfile(mark) and not os.path.islink(mark)
     return os.path.isdir(folder) and not os.path.islink(folder) and (has_mark or not os.listdir(folder))
@@ -54,7 +54,7 @@ def _clear(folder: str) -> None:
 
 
 def _remove(folder: str) -> None:
-    """What cannot be removed is left with the mark, for the next export. Of a link, what it leads to stays."""
+    """Removes a folder; what cannot be removed is left with the mark, for the next export. The target of a link stays."""
     with suppress(OSError):
         if os.path.islink(folder):
             os.unlink(folder)
@@ -66,7 +66,7 @@ def _remove(folder: str) -> None:
 
 @contextmanager
 def _folder(target: str, overwrite: bool) -> Iterator[str]:
-    """A folder that gets its name when all is in it."""
+    """Makes a folder that gets its name only when it is complete."""
     part, replaced = target + ".part", target + ".replaced"
     if _is_left(replaced):
         _remove(replaced)
@@ -125,8 +125,8 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
 
     All rows are compared with the hashes of the file, and again as the library reads them back (Kaldi's files byte by byte). recordings.csv in the folder lists
     every recording, also those without rows and why; about.json has the settings. Gives counts: recordings, rows, bytes, without_rows;
-    and as renamed_splits those whose files are called otherwise.
-    RunError: rows are damaged, a library is not installed, or the folder is no place for it; nothing is left then."""
+    and as renamed_splits the splits whose files have other names.
+    RunError: rows are damaged, a library is not installed, or the folder cannot be written or replaced; nothing is left then."""
     if arguments.text("format", format) not in FORMATS:
         raise ValueError(f"format: there is no {format!r}; the arguments are output, folder, format. {arguments.meant(format, FORMATS)}")
     match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", arguments.text("shard", shard))
@@ -134,7 +134,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
         raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
     overwrite = arguments.flag("overwrite", overwrite)
     target = os.path.abspath(arguments.path("folder", folder))
-    if arguments.whole("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
+    if arguments.integer("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
         raise ValueError(f"compression is for kaldi, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
     writer = FORMATS[format]()
     writer.compression = compression
@@ -169,7 +169,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
 
 
 def of_verb(words: str) -> Tuple[int, str, str]:
-    """The verb: its arguments as JSON. Gives its exit status, what it prints, and its complaint."""
+    """Runs the verb export, with its arguments as JSON. Gives the exit status, the printed text and the error message."""
     done = export(**json.loads(words, strict=False))
     text = (f"{done['folder']}: {done['format']}, {done['recordings']} recordings, {done['rows']} rows, {done['bytes']} bytes" +
             (f"; {done['without_rows']} recordings have no rows: recordings.csv says why" if done["without_rows"] else "") +

@@ -46,11 +46,11 @@ class Features(arguments.Reopened):
         """samples: [samples] of one channel, int16, or floating point with 1 as full scale. Gives [rows, columns], or
         [rows, frames, columns] where the pipeline cuts recordings. Raises RunError where a stage refuses them, and warns where
         one has a warning."""
-        return _warned(_rows_of(self._chain, samples, sample_rate))
+        return _with_warning(_rows_of(self._chain, samples, sample_rate))
 
     @property
     def fingerprint(self) -> str:
-        """Equal for features that are equal: the attribute `feature_fingerprint` of files that the pipeline writes."""
+        """A text that is equal for equal features: the attribute `feature_fingerprint` of files that the pipeline writes."""
         return self._chain.fingerprint
 
     @property
@@ -58,7 +58,7 @@ class Features(arguments.Reopened):
         return self._chain.unit
 
     def check(self, fingerprint: str) -> None:
-        """Raises RunError where a model was trained on other features."""
+        """Raises RunError if the features differ from those with this fingerprint, with which a model was trained."""
         if not isinstance(fingerprint, str):
             raise TypeError("a fingerprint is a text, as the attribute feature_fingerprint of a "
                             f"file, not {arguments.shown(fingerprint)}")
@@ -70,8 +70,8 @@ class Features(arguments.Reopened):
 _Rows = Tuple[np.ndarray, str]  # with the warning about them, or ""
 
 
-def _warned(made: _Rows) -> np.ndarray:
-    """The rows; shows the warning about them."""
+def _with_warning(made: _Rows) -> np.ndarray:
+    """Shows the warning about the rows, and returns them."""
     rows, warning = made
     arguments.warn([warning] if warning else [])
     return rows
@@ -109,7 +109,7 @@ _OF_DECODE = ("truncated", "downmix")
 
 
 def _rate(sample_rate: Any, options: Mapping[str, Any], of_files: bool) -> int:
-    """The rate [Hz] of the samples that the stage mel with these options gets: sample_rate, and of files else that of the preset."""
+    """The rate [Hz] of the samples for the stage mel: sample_rate or, for files without it, the rate of the preset."""
     preset = options.get("preset")
     theirs = None if preset is None else preset_rate(arguments.text_of(preset))
     if sample_rate is None and of_files:
@@ -126,7 +126,7 @@ def _rate(sample_rate: Any, options: Mapping[str, Any], of_files: bool) -> int:
 
 
 def _check_names(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raises where an option is none of mel: TypeError where it is an argument of this or a sister function, or nearly one."""
+    """Raises if an option is none of mel: TypeError if it is, or resembles, an argument of this or a sister function."""
     known = stages()["mel"]["properties"]
     for name in options:
         if name in known or name in _OF_DECODE:
@@ -145,7 +145,7 @@ def _check_names(function: Callable[..., Any], options: Mapping[str, Any]) -> No
 
 
 def _noted(remarks: Optional[List[Dict[str, Any]]], noted: Sequence[Dict[str, Any]] = ()) -> None:
-    """Adds to the argument `remarks`."""
+    """Adds remarks to the list that the caller passed, if any."""
     if remarks is not None and not isinstance(remarks, list):
         raise TypeError(f"remarks is a list, to which recordings that are lost or damaged are added, not {arguments.shown(remarks)}")
     (remarks if remarks is not None else []).extend(noted)
@@ -192,7 +192,7 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
         melflow.features(samples, 16000, n_mels=80)
 
     audio: a file's path, its bytes, or an open binary file, of any format and rate, which is resampled to sample_rate or the rate
-    of the preset; or samples of one channel at sample_rate [Hz], int16, or floating point with 1 as full scale; or a dict that has
+    of the preset; or samples of one channel at sample_rate [Hz], int16, or floating point with 1 as full scale; or a dict with
     these as `path`, `bytes`, or `array` and `sampling_rate`, as the package datasets gives them.
     sample_rate: 16000, or "16kHz".
     truncated, downmix: of files, as of the stage decode. A damaged or cut-off file is lost where more than a tenth of it is; with
@@ -214,7 +214,7 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     _check_names(features, options)
     options |= {"truncated": truncated, "downmix": downmix}
     if not _is_list(audio):
-        return _warned(_features(audio, sample_rate, options)[0])
+        return _with_warning(_features(audio, sample_rate, options)[0])
 
     def rows_or_error(of: Any) -> Any:
         try:
@@ -294,7 +294,7 @@ def _rows_at(chain: FeatureChain, path: str, name: str) -> _Rows:
 
 
 def _with_arguments(reason: str) -> str:
-    """A reason of the stage decode, which names options as in YAML."""
+    """The reason from the stage decode, with YAML option names as Python arguments."""
     return re.sub(rf"\b({'|'.join(_OF_DECODE)}): (\w+)", r'\1="\2"', reason)
 
 
@@ -391,7 +391,7 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
     if isinstance(what, (str, bytes, os.PathLike)):
         title = title or ("" if isinstance(what, bytes) else os.path.basename(os.fsdecode(what)))
         made, chain = _features(what, sample_rate, options)
-        what = _warned(made)
+        what = _with_warning(made)
         unit, band_hz, frame_seconds = chain.unit, chain.band_hz, chain.frame_seconds
     elif options or sample_rate is not None:
         raise TypeError(f"{', '.join(options) or 'sample_rate'}: for a file's path; what has rows already has no such options")

@@ -55,7 +55,7 @@ class Node(NodeStages):
 
 
 def _advice(stage: str, option: str, value: Any, known: Iterable[str]) -> str:
-    """The end of a message about an option that a stage (or, for "", a pipeline) does not have: what it is called, or all that
+    """The end of a message about an option that a stage (or, for "", a pipeline) does not have: its name here, or all that
     there are."""
     try:
         given = arguments.text_of(value)
@@ -78,7 +78,7 @@ def _connected(before: Source, node: Any) -> Node:
 
 
 class Graph(GraphStages):
-    """A pipeline: what a YAML file says, as an object. Wherever a pipeline is expected, a Graph may be given.
+    """A pipeline as an object, equivalent to a YAML file. Wherever a pipeline is expected, a Graph may be given.
 
         g = melflow.Graph(workers=4)
         g.file_list(root="clips").disk_read().decode().mel(preset="whisper").hdf5_write(path="mel.h5")
@@ -161,7 +161,7 @@ class Graph(GraphStages):
         """Adds a source of recordings that Python gives: the stage file_list with `call`.
 
         corpus: an iterable of dicts, a sequence of them, a dict of names and dicts, or a function that gives one of these, or its
-        name MODULE:NAME or FILE.py:NAME. What an item has is described in melflow.items. What an iterable gives once only is
+        name MODULE:NAME or FILE.py:NAME. The keys of an item are described in melflow.items. Items that an iterable gives only once are
         kept in a temporary file where its audio is not a path or a function. options: those of file_list (labels, columns,
         splits, ...); others are arguments of the function."""
         table = stages()["file_list"]["properties"]
@@ -187,7 +187,7 @@ class Graph(GraphStages):
         return str(source)
 
     def check_sources(self) -> None:
-        """Raises ConfigError where a node comes after none, though its stage takes something."""
+        """Raises ConfigError if a node that needs an input has none."""
         lone = [f"{name}: comes after no node; write node.{stage}(...) or g.{stage}(node, ...), or connect it: node | g[{name!r}]"
                 for name, options in self.nodes.items()
                 if (stage := options.get("stage")) in stages() and not is_source(stages()[stage]) and "from" not in options]
@@ -209,7 +209,7 @@ class Graph(GraphStages):
         return f"<Graph of {', '.join(self.nodes) or 'no nodes'}>"
 
     def to_dict(self) -> Dict[str, Any]:
-        """As YAML would be read."""
+        """The pipeline as a dict, as it would be read from YAML."""
         return {**arguments.plain(self.settings), "graph": arguments.plain(self.nodes)}
 
     def to_yaml(self, path: "os.PathLike[str] | str | None" = None) -> str:

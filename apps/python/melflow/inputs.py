@@ -1,4 +1,4 @@
-"""Files that a user or data name: regular files only, each up to a size for its kind, so that no path waits or has no end."""
+"""Opens files that a user or data name: only regular files up to a size for each kind, as others may block or never end."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ PIPELINE = 1 << 20
 
 
 def opened(path: "Union[str, bytes, os.PathLike[str]]", most: int, may_be_pipe: bool = False) -> BinaryIO:
-    """A file of at most so many bytes. may_be_pipe: one that the user names by its descriptor (/dev/stdin, <(...)). Raises OSError."""
+    """Opens a file of at most `most` bytes. may_be_pipe: also a pipe named by its descriptor (/dev/stdin, <(...)). Raises OSError."""
     name = os.fsdecode(path)
     file = open(_melflow.open_input(name, may_be_pipe), "rb")
     if (size := os.fstat(file.fileno()).st_size) > most:
         file.close()
-        raise OSError(errno.EFBIG, f"has {size} bytes, and such a file at most {most}", name)
+        raise OSError(errno.EFBIG, f"has {size} bytes, and such a file may have at most {most}", name)
     return file
 
 
 def read(path: "Union[str, bytes, os.PathLike[str]]", most: int, may_be_pipe: bool = False) -> bytes:
-    """All bytes of such a file. Raises OSError."""
+    """Reads all bytes of such a file. Raises OSError."""
     with opened(path, most, may_be_pipe) as file:
         data = file.read(most + 1)
     if len(data) > most:

@@ -6,8 +6,8 @@
 
 An item is a dict. `audio`: bytes of a sound file; an array [samples], [samples, channels] or [channels, samples] (the shorter axis is the
 channels) of floats or int16, with the item's `sample_rate`; the path or URL of a file; or a function that gives one of these when it is needed. Without it, `path` is the
-path of the file. `path`: its name in the corpus; where items have none they are numbered, and cannot be updated. `version`: any
-text or number; an item with another one has changed. `bytes`: the size, where it is known before. All other keys are columns, which
+path of the file. `path`: its name in the corpus; items without one are numbered, and cannot be updated. `version`: any
+text or number; if it differs, the item has changed. `bytes`: the size, if known in advance. All other keys are columns, which
 become texts where an option asks for them.
 """
 
@@ -74,7 +74,7 @@ def _text(value: Any) -> str:
 
 
 def _str(value: Any) -> str:
-    """Raises TypeError for an object that has no text but its address, which is another one in each run."""
+    """The text of an object. Raises TypeError if that has the object's address in it, which differs in each run."""
     if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
         raise TypeError(f"is of the type {type(value).__qualname__}, which has no text; give the text or number that it stands for")
     return str(value)
@@ -131,7 +131,7 @@ def audio_of(item: Mapping[str, Any]) -> Tuple[Any, Any]:
 
 
 def encoded(audio: Any, rate: Any = None) -> Union[bytes, bytearray, memoryview]:
-    """The bytes of a sound file of what an item has as audio."""
+    """Makes the bytes of a sound file from an item's audio."""
     if callable(audio) and not hasattr(audio, "__array__"):
         audio = audio()
     if isinstance(audio, tuple) and len(audio) == 2:
@@ -212,7 +212,7 @@ class Items:
         return name, columns, *rest
 
     def cell(self, column: str) -> Tuple[str, str]:
-        """The text of a column of the item that next() gave last, or why it has none: only what is asked for can be wrong."""
+        """The text of a column of the last item of next(), or why it has none; only cells that are asked for are checked."""
         try:
             text = _text(self._row.get(column))
             text.encode()
@@ -223,7 +223,7 @@ class Items:
             return "", f"{self._item}: {column!a}: {call_results.described(error)}"
 
     def _columns(self) -> List[str]:
-        """Of all items that are in memory."""
+        """The columns of all items, if these are in memory."""
         items = list(self._corpus.values()) if isinstance(self._corpus, dict) else self._corpus
         if not isinstance(items, (list, tuple)):
             return []
@@ -283,7 +283,7 @@ class Items:
         return at, len(data)
 
     def read(self, path: str) -> Tuple[Any, str, bool]:
-        """The bytes of the item, or None, why there are none, and whether it is left out. From any thread."""
+        """The bytes of the item, or None with the reason and whether the item is left out. From any thread."""
         with stores.within(self._limits):
             return self._read(path)
 

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, Union
 
 from ._melflow import KaldiRows
 
-_LONGEST = 600  # [s] of a command
+_LONGEST = 600  # [s] the longest time of a command
 
 
 # Runs $1. What waits beside it kills both, with all that was started, once this process is there no more, also if it was killed.

@@ -12,17 +12,17 @@ from .program import Report, warn_of_recordings
 
 
 class Loader(Epochs):
-    """Goes over a corpus once for each `for`, which is an epoch, and gives dicts of arrays.
+    """Goes over a corpus once in each `for`, an epoch, and gives batches as dicts of arrays.
 
     pipeline: the path of a YAML file, its text (with a line break in it, or beginning with {), or
       the same as a dict; it ends in one node of the stage `batches`.
     batch_size, max_rows, shuffle, bucket, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
-      the YAML. `melflow stages batches` explains them. shuffle is a number of samples, of which the next is drawn;
+      the YAML. `melflow stages batches` explains them. shuffle is a number of samples from which the next one is drawn;
       while they gather, one leaves for every four that come, so that the first batch does not wait for them.
       False: nothing is shuffled, recordings neither.
     workers: threads that compute; not given: as many as there are cores.
-    shuffle_recordings: recordings come in random order, another one in each epoch, and not as they are listed. Not
-      given: where `shuffle` or this Loader's `seed` is. With windows of recordings both are wanted: `shuffle` mixes what is
+    shuffle_recordings: recordings come in a random order that differs in each epoch, not in that of the list. Not
+      given: if `shuffle` or this Loader's `seed` is. For windows of recordings use both: `shuffle` mixes samples that are
       near in that order.
     split: name of the split whose recordings it takes; not given: all.
     rank, world_size, which come together: of `world_size` programs, this one takes each `world_size`-th recording, and
@@ -39,7 +39,7 @@ class Loader(Epochs):
     /files/results of an output, and "result_offset" is at which row of that result a sample begins. Arrays are views of the batch's own
     memory, which lives as long as they do. bfloat16 comes as an object for DLPack (torch.from_dlpack).
 
-    What comes depends on the corpus, the settings, seed and epoch, and not on the number of workers.
+    The batches depend on the corpus, the settings, seed and epoch, but not on the number of workers.
 
     An epoch that is left before its end (break, an exception) counts, and the next `for` is the
     next one, from its beginning; only load_state_dict() goes on in the middle. One epoch is under
@@ -79,7 +79,7 @@ class Loader(Epochs):
                                    ("shuffle", shuffle, 0), ("bucket", bucket, 0),
                                    ("seed", seed, 0), ("prefetch", prefetch, 1)):
             if value is not None:
-                arguments.whole(what, value, least)
+                arguments.integer(what, value, least)
         for what, value in (("drop_last", drop_last), ("shuffle_recordings", shuffle_recordings)):
             if value is not None:
                 arguments.flag(what, value)
@@ -129,14 +129,14 @@ class Loader(Epochs):
 
     @property
     def report(self) -> Optional[Report]:
-        """Of the last epoch that was gone through what `melflow run --json` and melflow.run() give of a run: files (found, ok,
+        """The report on the last complete epoch, as of `melflow run --json` and melflow.run(): files (found, ok,
         skipped, failed, ...), remarks (each recording that was lost or damaged, with the reason), and by stage and queue where the time went; None before. Recordings of other splits
         and ranks are counted by themselves, as other_splits and other_ranks of files."""
         return self._report
 
     @property
     def label_names(self) -> list:
-        """The names of the labels, by number. Lists the corpus where no batch has been taken."""
+        """The names of the labels, by number. Lists the corpus if no batch has been taken yet."""
         return self._known()["labels"]
 
     @property
@@ -154,13 +154,13 @@ class Loader(Epochs):
 
     # ---- saving and resuming
 
-    def _deciding(self) -> Dict[str, Any]:
+    def _order_settings(self) -> Dict[str, Any]:
         text = self._yaml.encode("utf-8", "surrogateescape")
         if not self._yaml:
             text = inputs.read(self._pipeline, inputs.PIPELINE, may_be_pipe=True)
         names = ["shuffle", "bucket", "seed", "dtype"]
         names += ["batch_size", "max_rows", "drop_last"] if self._has_buckets else []
-        # What differs is found by the digest of all of them; those of each, which say only which, tell nothing about a password.
+        # The digest of all variables finds a difference; the short ones only say which variable, and do not reveal a password.
         each = {f"{what}.{name}": arguments.digest(value)[:5]
                 for what, values in (("vars", self._vars), ("sets", self._sets)) for name, value in values.items()}
         return {"pipeline": arguments.digest(text), "vars": arguments.digest(self._vars),
@@ -168,6 +168,6 @@ class Loader(Epochs):
                 "shuffle_recordings": self._seed is not None, "split": self._split or None,
                 "rank": self._rank, "world_size": self._world_size}
 
-    def _list(self, loads: bool) -> Dict[str, Any]:
+    def _list_settings(self, loads: bool) -> Dict[str, Any]:
         facts = self._known(anew=loads)
         return {"recordings": facts["recordings"], "list": "#" + facts["list"]}

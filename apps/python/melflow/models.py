@@ -59,7 +59,7 @@ def _ends(model: str, session: Any, output: "int | str") -> "Tuple[str, List[Any
 
 @functools.lru_cache(maxsize=64)
 def _ends_of(model: str, _hash: str, output: "int | str") -> "Tuple[str, List[Any], str, List[Any]]":
-    """As _ends, for a file with that content: several plans of one run open it once."""
+    """As _ends, cached by the file's content: several plans of one run open it once."""
     return _ends(model, _session(model, 1), output)
 
 
@@ -80,7 +80,7 @@ class Onnx:
 
     @staticmethod
     def _melflow_check(columns: int, model: str, output: "int | str" = 0, **_: Any) -> None:
-        """Before a run: whether the model can be called, and gives rows of so many values (0: not known)."""
+        """Checks before a run that the model can be called, and gives rows of `columns` values (0: not known)."""
         _, _, name, shape = _ends_of(model, _hash_of_file(model), output)
         values = shape[-1] if shape else None
         if columns and isinstance(values, int) and (columns != values if len(shape) <= 2 else columns % values):
@@ -144,7 +144,7 @@ class Vad:
         return _hash_of_file(cls._model(model))
 
     def probabilities(self, samples: np.ndarray) -> np.ndarray:
-        """Of speech in each piece of 32 ms."""
+        """The probability of speech in each piece of 32 ms."""
         pieces = -(-len(samples) // _PIECE)
         padded = np.zeros(_CONTEXT + pieces * _PIECE, np.float32)
         padded[_CONTEXT:_CONTEXT + len(samples)] = samples

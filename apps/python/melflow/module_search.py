@@ -1,4 +1,4 @@
-"""Where modules of functions are looked for beside what Python and packages have."""
+"""Where modules with functions of pipelines are found, beside those of Python and of packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _last: List[str] = []  # folders that were appended to sys.path
 
 
 def _search_last(folder: str) -> None:
-    """Neither Python's own modules nor those of packages may be replaced by files that happen to be in the folder."""
+    """Searches the folder last, so that its files replace neither Python's own modules nor those of packages."""
     if folder not in sys.path:
         sys.path.append(folder)
         _last.append(folder)

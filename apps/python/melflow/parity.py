@@ -1,4 +1,4 @@
-"""`melflow verify-parity`: features compared with the libraries' own, of golden vectors or by the library itself.
+"""`melflow verify-parity`: compares features with those of libraries, from golden vectors or from the library itself.
 
 Rows are computed and compared twice, in single and in double precision.
 """
@@ -95,7 +95,7 @@ class Recording(NamedTuple):
 
 
 def _recordings(paths: Sequence[str], rate: int) -> List[Recording]:
-    """As the mel stage of a pipeline would get them."""
+    """The recordings' samples as the mel stage of a pipeline would get them."""
     decoder = chain(("resample", {"rate": rate}), ("segment", {}), ("samples", {}), of_files=True)
 
     def read(path: str) -> Recording:
@@ -224,7 +224,7 @@ def _check_recording(one: Recording, theirs: Union[Theirs, str], result: Result,
 
 
 def _by_preset(cases: Sequence[Result]) -> List[Result]:
-    """The results of each preset combined, in their order."""
+    """Combines the results of each preset, in the order of the presets."""
     out: Dict[str, Result] = {}
     for one in cases:
         if one["preset"] not in out:
@@ -260,7 +260,7 @@ def _json_text(document: Object) -> str:
 
 
 def _text(made: Made) -> str:
-    """A table with a line for each of the lines, followed by every failure with its row and value."""
+    """A table with a line for each preset or case, followed by every failure with its row and value."""
     table = [[made.what, "library", "cases", "frames", "largest", "nearest", "limit", "of it", "tolerance", "verdict"], *map(_cells, made.lines)]
     if made.what != "preset":  # one case per line
         table = [row[:2] + row[3:] for row in table]

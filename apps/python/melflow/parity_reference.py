@@ -45,7 +45,7 @@ def none_is_none(value):
 
 
 class HasNone(ValueError):
-    """An option that the library has nothing like."""
+    """Raised for an option that the library has no counterpart for."""
 
 
 def only(library, o, **has):
@@ -57,7 +57,7 @@ def only(library, o, **has):
 
 
 def decibels(library, o):
-    """What log10 is multiplied with: 10, of a power, or 20, of a magnitude."""
+    """The factor of log10: 10 for a power, 20 for a magnitude."""
     factor = o["db_factor"] or 20 / o["power"]
     if factor not in (10, 20):
         raise HasNone(f"{library} has no db_factor: {factor:g}; it has 10, 20")
@@ -65,7 +65,7 @@ def decibels(library, o):
 
 
 def window_values(o):
-    """The list, or what the .npy file has, whose path stands there instead."""
+    """The window's values: the list itself, or the contents of the .npy file if there is a path instead."""
     import numpy as np
     values = o["window_values"]
     return np.load(values) if isinstance(values, str) else np.array(values)
@@ -93,7 +93,7 @@ def librosa_norm(o):
 
 
 def librosa_db(o):
-    """The name of librosa's function that makes decibels of these rows."""
+    """The name of librosa's function that converts these rows to decibels."""
     return "power_to_db" if decibels("librosa", o) == 10 else "amplitude_to_db"
 
 
@@ -286,7 +286,7 @@ def nemo_features():
 
 
 def by_nemo(o, x):
-    """What AudioToMelSpectrogramPreprocessor computes with, in evaluation; its valid frames."""
+    """The valid frames of AudioToMelSpectrogramPreprocessor in evaluation mode."""
     import torch
     only("NeMo", o, window=("hann", "hamming", "blackman"))
     featurizer = nemo_features().FilterbankFeatures(

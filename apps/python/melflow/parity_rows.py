@@ -85,7 +85,7 @@ class Ours:
         return rows.astype(float)
 
     def limits(self, theirs: Theirs, tolerance: Mapping[str, Any]) -> np.ndarray:
-        """How far each value may be from the library's, beside the library's own error."""
+        """The largest allowed difference of each value from the library's, beside the library's own error."""
         o, size = self.settings, np.abs(theirs.values)
         is_level = o["log"] != "none" and not self.is_cepstrum
         is_energy = np.zeros(size.shape[1], bool)
@@ -126,7 +126,7 @@ class Worst(NamedTuple):
 
 
 def worst(ours: np.ndarray, theirs: Theirs, limits: np.ndarray, precision: str) -> Optional[Worst]:
-    """Of values with these limits, to which a share of the library's own error is added; None where there are none. ours: [rows, columns]."""
+    """The value that exceeds the library's own error by the largest share of its limit; None without values. ours: [rows, columns]."""
     if not theirs.values.size:
         return None
     limits = limits + NOTED_DIGITS * theirs.own_errors
@@ -141,7 +141,7 @@ def worst(ours: np.ndarray, theirs: Theirs, limits: np.ndarray, precision: str) 
 
 
 def given_rows(samples: np.ndarray, sample_rate: int, rows: Any) -> np.ndarray:
-    """For the stage python: these rows, whatever the samples."""
+    """A function for the stage python that gives these rows, whatever the samples."""
     return np.array(rows, np.float32)
 
 

@@ -61,7 +61,7 @@ def signal(name: str, rate: int) -> np.ndarray:
 
 
 def read(path: str) -> Vectors:
-    """Raises RunError that says what is wrong and where; also where a signal is not what the vectors were made of."""
+    """Reads the vectors. Raises RunError, with the place, if one is invalid or if a signal differs from theirs."""
     try:
         text = inputs.read(path, inputs.VECTORS, may_be_pipe=True)
     except OSError as error:
@@ -88,7 +88,7 @@ def _vectors(text: bytes) -> Vectors:
 
 
 def _no_json(constant: str) -> None:
-    """Of NaN and Infinity."""
+    """Refuses NaN and Infinity."""
     raise ValueError(constant)
 
 
@@ -116,7 +116,7 @@ def _array(entry: Object, key: str, axes: int) -> np.ndarray:
 
 
 def _each(entry: Object, key: str, visit: Callable[[Object], Any]) -> Iterator[Any]:
-    """What `visit` gives for each entry of a list; an exception gets the entry's position and name."""
+    """Yields visit(entry) for each entry of a list; adds the entry's position and name to an exception."""
     for i, one in enumerate(_need(entry, key, list)):
         try:
             if not isinstance(one, dict):

@@ -34,7 +34,7 @@ def load_plugin(path: "os.PathLike[str] | str") -> None:
 
 
 def framed(page: str, height: str) -> str:
-    """A page within that of a notebook; height: of CSS."""
+    """A page in a frame within a notebook; height: as in CSS."""
     text = page.replace("&", "&amp;").replace('"', "&quot;")
     return f'<iframe srcdoc="{text}" style="width: 100%; height: {height}; border: 0"></iframe>'
 
@@ -49,7 +49,7 @@ class Report(Dict[str, Any]):
         return f"<Report: {self.get('ending', 'of a dry run')}; files: {counts}; {self.get('rows', 0)} rows; a dict with {', '.join(self)}>"
 
     def html(self, path: "os.PathLike[str] | str | None" = None) -> str:
-        """The page that `melflow run --report` writes, which is also written to `path`."""
+        """The page that `melflow run --report` writes; also written to `path`, if given."""
         if path is not None:
             with open(arguments.path("path", path), "w", encoding="utf-8") as file:
                 file.write(self.html())
@@ -60,7 +60,7 @@ class Report(Dict[str, Any]):
 
 
 def warn_of_recordings(report: Report, all_in: str) -> None:
-    """Warns of recordings that failed, or of which there is a warning. all_in: where all of them are."""
+    """Warns of recordings that failed or have a warning. all_in: where all of them are listed."""
     for status, what in (("failed", "gave no rows"), ("ok", "have a warning")):
         said = [f"{one['path']}: {one['reason']}" for one in report.get("remarks", []) if one["status"] == status]
         arguments.warn([arguments.counted(what, said, report["files"]["found"], all_in)] if said else [])
@@ -98,7 +98,7 @@ class _Bar:
 def call(words: Sequence[str], text: str = "", *, accepts: Sequence[int] = (0,),
          show: Optional[Callable[[int, int, int, float], None]] = None,
          until: Optional[Callable[[], bool]] = None) -> Tuple[int, str]:
-    """Runs a verb with its arguments: gives its exit status and what it printed. What it says beside that is logged. Ctrl-C
+    """Runs a verb with its arguments: gives its exit status and what it printed. Its other messages are logged. Ctrl-C
     lets the files under way end and raises KeyboardInterrupt.
 
     text: the standard input. show: gets the progress: files done, files found, rows, rows a second. until: asked ten times a
@@ -123,7 +123,7 @@ def call(words: Sequence[str], text: str = "", *, accepts: Sequence[int] = (0,),
     except (ConfigError, RunError, ValueError) as error:
         raise type(error)(with_arguments(str(error))) from None
     if status not in accepts:
-        # The last message says why; what is before it is the summary.
+        # The last message is the error; the text before it is the summary.
         why = re.split(r"(?m)^melflow(?: \w+)?: ", said)[-1].strip() or f"melflow {words[0]} ended with status {status}"
         raise (ValueError if status == _USAGE else RunError)(with_arguments(why))
     return status, verb.printed()
@@ -135,7 +135,7 @@ def _documented(words: Sequence[str], text: str = "", **options: Any) -> Dict[st
 
 def pipeline_words(pipeline: arguments.Pipeline, vars: Optional[Mapping[str, Any]],
                    sets: Optional[Mapping[str, Any]], workers: Optional[int] = None) -> Tuple[List[str], str]:
-    """A pipeline's words of a command line, and what comes by the standard input."""
+    """A pipeline as words of a command line, and the text for the standard input."""
     name, text = arguments.pipeline(pipeline)
     words = ["-" if text else name]
     for what, values in (("vars", vars), ("sets", sets)):
@@ -145,7 +145,7 @@ def pipeline_words(pipeline: arguments.Pipeline, vars: Optional[Mapping[str, Any
 
 
 def _stored_words(trust: bool, vars: Optional[Mapping[str, Any]]) -> List[str]:
-    """The words of --trust and --var, for a stored configuration."""
+    """The words for --trust and --var, for a stored configuration."""
     return [*_flag("trust", trust), *(word for name, value in arguments.assigned("vars", vars).items() for word in ("--var", f"{name}={value}"))]
 
 
@@ -185,7 +185,7 @@ def run(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = Non
     stop_after: starts no new files after so many seconds; the report then says so as its `ending`.
     progress: a bar of files, where tqdm is installed; not given: on a terminal and in a notebook.
 
-    Gives the report, and shows its warnings, also how many recordings are lost or damaged and the first of them; all are in
+    Gives the report, and shows its warnings, with the number of lost or damaged recordings and the first of them; all are in
     report["remarks"], with path, status and reason. ConfigError: the pipeline is wrong, and nothing
     was started; RunError: there is no output."""
     words, text = pipeline_words(pipeline, vars, sets, workers)
@@ -198,7 +198,7 @@ def update(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = 
     """Computes the rows of files that are new or have changed since the output was made, like `melflow update`.
 
     compact: puts all rows in the order of the files. dry_run: changes nothing, and gives what would be done.
-    The others: as those of melflow.run."""
+    The other arguments: as those of melflow.run."""
     words, text = pipeline_words(pipeline, vars, sets, workers)
     words += [*_flag("compact", compact), *_flag("dry_run", dry_run)]
     return _run(["update", *words], text, stop_after, progress)
@@ -260,7 +260,7 @@ def sweep(pipeline: arguments.Pipeline, vary: Mapping[str, Sequence[Any]], *,
     words, text = pipeline_words(pipeline, vars, sets, workers)
     for option, values in vary.items():
         words += ["--vary", f"{option}={','.join(arguments.text_of(v) for v in values)}"]
-    return _documented(["sweep", *words, "--repeat", str(arguments.whole("repeat", repeat, 1)),
+    return _documented(["sweep", *words, "--repeat", str(arguments.integer("repeat", repeat, 1)),
                         *_time("seconds", seconds)], text)
 
 
@@ -271,7 +271,7 @@ def tune(pipeline: arguments.Pipeline, *, output: "os.PathLike[str] | str | None
     what was tried, and writes the changed pipeline to `output`."""
     words, text = pipeline_words(pipeline, vars, sets, workers)
     words += [] if output is None else ["--output", arguments.path("output", output)]
-    return _documented(["tune", *words, *_time("budget", budget), "--seed", str(arguments.whole("seed", seed))], text)
+    return _documented(["tune", *words, *_time("budget", budget), "--seed", str(arguments.integer("seed", seed))], text)
 
 
 def validate(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,

@@ -16,7 +16,7 @@ _TAKEN = ("path", "label", "labels", "split", "target", "file", "offset", "lengt
 
 
 def _check_alike(first: FileRows, other: FileRows) -> None:
-    """Both are of the same recordings, as these were at one time."""
+    """Checks that both files have the same recordings in the same state."""
     a, b = first.file, other.file
     alike = "make them by one pipeline with both outputs, or bring them together with `melflow update` of it"
     if first.path != other.path:
@@ -38,8 +38,8 @@ def _check_alike(first: FileRows, other: FileRows) -> None:
 class RowSets(arguments.Reopened):
     """A map-style dataset: len(sets) samples, sets[i] is a dict of the rows of a sample, by the names of the sets.
 
-    A sample is what it is in batches of one file: a row, where rows are windows in all files, else a recording. Those are
-    taken of which every file has rows. sets.recording(i): the rows of the recording with that number, of each set.
+    A sample is a row if rows are windows in all files, else a recording, as in batches of one file. Only those are
+    taken for which every file has rows. sets.recording(i): the rows of the recording with that number, of each set.
 
     rows: the FileRows of each set, by name. path, label, target, split, columns, label_names and split_names are those of
     all. Raises ValueError where the files are not of the same recordings, as these were when they were read.
@@ -70,7 +70,7 @@ class RowSets(arguments.Reopened):
         self._taken = files_taken
 
     def _windows(self, files: np.ndarray) -> np.ndarray:
-        """How many each of these recordings has, in all of the sets."""
+        """The number of windows of each of these recordings; raises ValueError if the sets differ in it."""
         for name, rows in self.rows.items():
             differs = rows.count[files] != self._first.count[files]
             if differs.any():
@@ -100,7 +100,7 @@ class RowSets(arguments.Reopened):
 
 
 class _Member(RowLoader):
-    """The batches of one set: of given recordings in their order."""
+    """The batches of one set, of given recordings in their order."""
 
     def __init__(self, rows: Rows, files: np.ndarray, batch_size: int, **options: Any) -> None:
         self._given = files
@@ -111,7 +111,7 @@ class _Member(RowLoader):
 
 
 class _Runs:
-    """Those of all sets, by one order."""
+    """The runs of all sets, in one order."""
 
     def __init__(self, runs: List[RowBatches]) -> None:
         self._runs, self._taken = runs, []
@@ -131,8 +131,8 @@ class _Runs:
 
 
 class RowSetLoader(Epochs):
-    """Goes over the samples of several files once for each `for`, and gives dicts of arrays: those of every set by its name,
-    of recordings with NAME_length, and what is known of the samples once.
+    """Goes over the samples of several files once for each `for`, and gives dicts of arrays: the rows of every set by its name,
+    for recordings with NAME_length, and one description of the samples.
 
     Options are those of RowLoader. where goes by the columns of the first file, bucket and max_rows
     by its lengths. normalize: True, or the names of the sets that are scaled by the statistics in
@@ -181,18 +181,18 @@ class RowSetLoader(Epochs):
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from None
 
-    def _deciding(self) -> Dict[str, Any]:
-        all_of = [member._deciding() for member in self._members]
+    def _order_settings(self) -> Dict[str, Any]:
+        all_of = [member._order_settings() for member in self._members]
         rows = [(name, of["features"], of["rows"]) for name, of in zip(self.sets.rows, all_of)]
         return all_of[0] | {"rows": arguments.digest(rows)}
 
     @property
     def samples(self) -> int:
-        """How many there are in an epoch, for all ranks together."""
+        """The number of samples in an epoch, for all ranks together."""
         return self._members[0].samples
 
     def __len__(self) -> int:
-        """Batches of an epoch, for each rank."""
+        """The number of batches in an epoch, for each rank."""
         return self._members[0]._order(self._next_epoch()).count()
 
     def _begin(self) -> _Runs:
@@ -202,9 +202,9 @@ class RowSetLoader(Epochs):
     def _batch(self, run: _Runs, taken: List[Any]) -> Batch:
         batches = [member._batch(run, one) for member, one in zip(self._members, taken)]
         self._delivered = self._members[0]._delivered
-        return self._together(batches)
+        return self._joined(batches)
 
-    def _together(self, batches: List[Batch]) -> Batch:
+    def _joined(self, batches: List[Batch]) -> Batch:
         out: Batch = {}
         for (name, rows), batch in zip(self.sets.rows.items(), batches):
             out[name] = batch.pop(rows.name)

@@ -1,4 +1,4 @@
-"""Rows by number, by recording, and in batches; those that melflow has written, to HDF5 or .npy."""
+"""Rows by number, by recording and in batches, of files that melflow has written to HDF5 or .npy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _wanted(name: str, texts: "str | Iterable[str]") -> List[str]:
 
 
 def _known(what: str, wanted: str, there: List[str]) -> str:
-    """Raises ValueError unless it is there."""
+    """Returns `wanted` if it is one of `there`, else raises ValueError."""
     if wanted in there:
         return wanted
     near = difflib.get_close_matches(wanted, there, 1)
@@ -80,7 +80,7 @@ class Rows(arguments.Reopened):
     _firsts: np.ndarray  # of each recording or utterance, the first one computed together with it
 
     def _order(self) -> None:
-        """To be called when offset and count are known."""
+        """Sorts recordings by their rows; called when offset and count are known."""
         present = np.flatnonzero(self.count > 0)
         self._by_offset = present[np.argsort(self.offset[present], kind="stable")]
 
@@ -101,7 +101,7 @@ class Rows(arguments.Reopened):
         return self._reader.read(int(self.offset[i]), int(self.count[i]))
 
     def recording_of(self, rows: Any) -> np.ndarray:
-        """The numbers of the recordings that rows are of, which are given by their numbers."""
+        """The numbers of the recordings to which rows, given by number, belong."""
         rows = np.asarray(rows)
         if rows.dtype.kind not in "iu":
             raise TypeError(f"rows are whole numbers, not {arguments.shown(rows)}")
@@ -111,9 +111,9 @@ class Rows(arguments.Reopened):
         return self._by_offset[np.searchsorted(starts, rows, side="right") - 1]
 
     def select(self, where: Where) -> np.ndarray:
-        """The numbers of the recordings with rows of which all of `where` holds: {"speaker": ["ann", "bob"], "split": "train"}.
+        """The numbers of the recordings with rows that meet all conditions of `where`: {"speaker": ["ann", "bob"], "split": "train"}.
 
-        Names are label, split, path, and those of columns; of several texts one has to be it. Raises ValueError for a name or
+        Names are label, split, path, and those of columns; of several texts one has to match. Raises ValueError for a name or
         text that is not there, and where no recording is left.
         """
         taken = self.count > 0
@@ -159,7 +159,7 @@ class Rows(arguments.Reopened):
 
 
 def _of_other_runs(name: str, run: Optional[str], splits: List[str]) -> List[str]:
-    """The files of other splits beside this one that another run has made."""
+    """The files of other splits beside this one that come from another run."""
     stem, ending = os.path.splitext(name)
     mine = [split for split in splits if stem.endswith("." + split)] if run is not None else []
     out = []
@@ -181,8 +181,8 @@ class FileRows(Rows):
 
     file: its path.
 
-    Opening it is what the program does, with the same checks. Raises RunError where the program would not use the file; and
-    when rows are read, also where the file has changed since.
+    Opens it with the checks of the program. Raises RunError if the program would not use the file; and,
+    when rows are read, if the file has changed since.
     """
 
     def __init__(self, path: "os.PathLike[str] | str") -> None:
@@ -212,8 +212,8 @@ class FileRows(Rows):
         self._order()
 
     def results(self, recording: int) -> "List[Tuple[Dict[str, Any], np.ndarray]]":
-        """The results of a recording (channels, utterances, variants): what the file says of each, as in /files/results, and its
-        rows. One, of which it says nothing, where the pipeline makes one."""
+        """The results of a recording (channels, utterances, variants): the description of each, as in /files/results, and its
+        rows. One without a description, if the pipeline makes one."""
         rows = self.recording(recording)
         said = json.loads(self._results[recording] or "[]") or [{"rows": len(rows)}]
         ends = np.cumsum([one["rows"] for one in said])
@@ -229,7 +229,7 @@ class FileRows(Rows):
         return f"<table><caption>{html.escape(self.file)}</caption>{lines}</table>"
 
     def _differs_from(self, other: "FileRows") -> np.ndarray:
-        """Which recordings were others when their rows were made, as far as the files say it."""
+        """Which recordings had changed between the runs that made the two files, as far as these tell."""
         by_content = (self._content != 0) & (other._content != 0)  # 0: not known
         by_stamp = (self._size >= 0) & (other._size >= 0)
         stamps_differ = (self._size != other._size) | (self._modified != other._modified)
@@ -239,24 +239,24 @@ class FileRows(Rows):
 class RowLoader(Epochs):
     """Goes over rows once for each `for`, and gives dicts of arrays, as melflow.Loader does.
 
-    A sample is a row of frames, or where rows are single frames, a recording: then rows are padded with zeros, with
-    "length". `recordings`: takes one of the two whatever the rows are.
+    A sample is a row of frames or, if rows are single frames, a recording: then rows are padded with zeros, with
+    "length". `recordings`: chooses one of the two, whatever the rows are.
     split: name of the split whose samples it takes; not given: all. where: takes those of the recordings that rows.select(where)
       names: {"speaker": ["ann", "bob"]}.
-    shuffle: True or False: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
+    shuffle: True or False: by a permutation of all samples for each (seed, epoch), which takes no memory.
     max_rows: the most rows of a batch, its padding included, where a sample is a recording; a longer
       recording is a batch of its own. 0: any number.
-    bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come in
+    bucket: among so many recordings, in the order that `shuffle` gives, those of similar length come in
       one batch, so that it needs little padding. Batches leave in random order, others each epoch.
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
       The last batch is filled up by samples from the beginning of the epoch to as many for each rank;
-      with drop_last it is dropped unless all ranks have batch_size of it.
+      with drop_last it is dropped unless every rank has batch_size samples.
     normalize: True scales columns by the file's statistics; "speaker" those of each recording by its speaker's, where the file
-      was written with statistics_by: speaker. A recording without one goes by the statistics of all. dtype: "float32", or None for what is stored.
+      was written with statistics_by: speaker. A recording without one uses the statistics of all. dtype: "float32", or None for the stored type.
     prefetch, workers: batches that are prefetched, and threads that do so.
 
-    len() is exact: that of the epoch under way, or else of the next; with max_rows epochs differ.
-    state_dict() says how many samples all ranks together have had, so that training goes on at once,
+    len() is exact, for the epoch under way, else for the next one; with max_rows epochs differ.
+    state_dict() has the number of samples that all ranks together have had, so training continues at once,
     also with another number of workers or ranks, or another batch size. With bucket the batches of
     all ranks together have to be as they were.
     """
@@ -271,9 +271,9 @@ class RowLoader(Epochs):
                  workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
         workers = rows._batch_workers if workers is None else arguments.workers(workers)
-        batch_size = arguments.whole("batch_size", batch_size, 1, 2**31 - 1)
-        prefetch, bucket = arguments.whole("prefetch", prefetch, 1), arguments.whole("bucket", bucket)
-        seed, max_rows = arguments.whole("seed", seed), arguments.whole("max_rows", max_rows)
+        batch_size = arguments.integer("batch_size", batch_size, 1, 2**31 - 1)
+        prefetch, bucket = arguments.integer("prefetch", prefetch, 1), arguments.integer("bucket", bucket)
+        seed, max_rows = arguments.integer("seed", seed), arguments.integer("max_rows", max_rows)
         if not isinstance(shuffle, (bool, np.bool_)):
             raise TypeError("shuffle is True or False for rows by number, since all samples are "
                             f"shuffled at once; not {arguments.shown(shuffle)}")
@@ -326,7 +326,7 @@ class RowLoader(Epochs):
                              f"{world_size} ranks, so an epoch would have no batch; take a smaller batch_size, or omit drop_last")
 
     def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
-        """The numbers of the recordings whose samples it takes, in the order of their rows."""
+        """The numbers of the recordings that are used, in the order of their rows."""
         rows = self.rows
         taken = rows.count > 0
         if split is not None:
@@ -358,14 +358,14 @@ class RowLoader(Epochs):
         return samples, rows, max(0, int(kept // 2 - 2 * rows.max()))
 
     def _ahead(self) -> int:
-        """Batches whose recordings are computed before it is their turn."""
+        """The number of batches whose recordings are computed ahead."""
         if self._together is None:
             return 0
         samples, rows, window = self._together
         recordings = min(self._workers, (self.rows._kept_rows - 2 * window) // int(rows.max()) - 1)
         return max(0, recordings) * -(-int(samples.max()) // (self._batch_size * self._world_size))
 
-    def _deciding(self) -> Dict[str, Any]:
+    def _order_settings(self) -> Dict[str, Any]:
         columns = (c.tobytes() for c in (self._starts, self._counts))
         paths = "\0".join(self.rows.path[i] for i in self._files).encode("utf-8", "surrogateescape")
         out = {"features": self.rows.attributes.get("feature_fingerprint"),
@@ -382,15 +382,15 @@ class RowLoader(Epochs):
 
     @property
     def samples(self) -> int:
-        """How many there are in an epoch, for all ranks together."""
+        """The number of samples in an epoch, for all ranks together."""
         return len(self._starts) if self._is_ragged else int(self._counts.sum())
 
     def __len__(self) -> int:
-        """Batches of an epoch, for each rank."""
+        """The number of batches in an epoch, for each rank."""
         return self._order(self._next_epoch()).count()
 
     def _order(self, epoch: int, begin: int = 0) -> EpochOrder:
-        """Of the samples behind `begin`."""
+        """The order of the samples from `begin` on."""
         if self._made_order[0] != (epoch, begin):
             lengths = self._counts if self._bucket or self._max_rows else self._counts[:0]
             order = EpochOrder(self.samples, lengths, self._shuffle, self._bucket, self._seed, epoch,
@@ -418,7 +418,7 @@ class RowLoader(Epochs):
                           stacklevel=5)
 
     def _warn_if_short(self) -> None:
-        """Of memory that has less room than `store` allows, while the order goes by `store`."""
+        """Warns if memory has less room than `store` allows, on which the order is based."""
         reader = self.rows._reader
         wanted = min(int(self._counts.sum()), self.rows._kept_rows or 0) * reader.row_bytes
         able = reader.storable_bytes

@@ -27,7 +27,7 @@ def top_level() -> List[str]:
 
 
 def stage_advice(name: str) -> str:
-    """The end of a message about a stage that is not there: what it is called, or all that there are."""
+    """The end of a message about a stage that is not there: its name here, or all that there are."""
     return _melflow.stage_advice(name) or f"; there are {', '.join(stages())}"
 
 

@@ -1,4 +1,4 @@
-"""What stages and options are called in Python, from the JSON Schema of configurations. Needs nothing else of the package:
+"""The names of stages and options in Python, from the JSON Schema of configurations. Needs nothing else of the package:
 the stubs are written before that is built."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def flow_yaml(value: Any) -> str:
 
 
 def stage_tables(schema: str) -> Dict[str, Any]:
-    """Of each stage its `description` and the `properties` that a node of it may have, first those that not every node has."""
+    """For each stage its `description` and the `properties` of its nodes, with those that all nodes have last."""
     known = {name: table for name, table in json.loads(schema)["$defs"].items()
              if "stage" in table.get("properties", {}) and name != "node"}
     common = set.intersection(*(set(table["properties"]) for table in known.values()))
@@ -38,7 +38,7 @@ def is_source(table: Mapping[str, Any]) -> bool:
 
 
 def arguments_of(table: Mapping[str, Any]) -> Dict[str, str]:
-    """A stage's options by the names of their arguments: else_ for the option else, as Python has a word else."""
+    """A stage's options by the names of their arguments: else_ for the option else, which is a keyword of Python."""
     return {option + "_" if keyword.iskeyword(option) else option: option
             for option in table["properties"] if option not in ("stage", "from")}
 

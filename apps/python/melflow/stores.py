@@ -1,6 +1,6 @@
 """Recordings of object stores and the web: the function that file_list calls where `root` is a URL.
 
-By the package fsspec, with what it takes for the scheme (s3fs, gcsfs, aiohttp, ...), which also finds credentials in the usual
+Uses the package fsspec, with the package for the scheme (s3fs, gcsfs, aiohttp, ...), which also finds credentials in the usual
 variables and profiles. What is on the web is listed by it, and read without Python where the machine has libcurl.
 """
 
@@ -29,7 +29,7 @@ _MOST_IGNORED = 64 << 10  # [bytes] of an answer that is no recording
 
 
 class Refused(OSError):
-    """What no other request would change."""
+    """An error that no other request would change."""
 
 
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotImplementedError, Refused)
@@ -52,7 +52,7 @@ def _limits() -> Limits:
 
 @contextlib.contextmanager
 def within(limits: Limits) -> Iterator[None]:
-    """What this thread reads is read within these limits."""
+    """Applies these limits to all that this thread reads."""
     before, _of_thread.limits = _limits(), limits
     try:
         yield
@@ -60,13 +60,13 @@ def within(limits: Limits) -> Iterator[None]:
         _of_thread.limits = before
 
 
-def _said(url: str, error: Exception) -> str:
+def _error_text(url: str, error: Exception) -> str:
     kind = "" if isinstance(error, Refused) else f"{type(error).__name__}: "
     return without_secrets(f"{without_secrets(url)}: {kind}{error}")
 
 
 def _asked_to_wait(error: BaseException) -> float:
-    """[s] By the header Retry-After of a server that refuses: a number of seconds, or a date."""
+    """[s] The time in the header Retry-After of a server that refuses: a number of seconds, or a date."""
     headers = getattr(error, "headers", None)
     text = headers.get("Retry-After", "") if hasattr(headers, "get") else ""
     try:
@@ -81,11 +81,11 @@ def _tried(what: str, call: Callable[[], Any]) -> Any:
         try:
             return call()
         except _FINAL as error:
-            raise RunError(_said(what, error)) from None
+            raise RunError(_error_text(what, error)) from None
         except Exception as error:  # each package has its own
             slow += isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
             wait = max(0.05 * 2 ** tries * (1 + random.random()), _asked_to_wait(error))
-            why = _said(what, error)
+            why = _error_text(what, error)
             if tries == _TRIES or slow == _SLOW_TRIES:
                 raise RunError(f"{why}; tried {tries} times") from None
             if time.monotonic() + wait > end:
@@ -94,7 +94,7 @@ def _tried(what: str, call: Callable[[], Any]) -> Any:
 
 
 def _called(store: Any, function: str, *words: Any, **options: Any) -> Any:
-    """A function of a store, which ends within the limit of time where the store can be left alone."""
+    """Calls a function of a store; ends it at the time limit if the store allows that."""
     if not getattr(store, "async_impl", False) or store.asynchronous:
         return getattr(store, function)(*words, **options)
     import fsspec.asyn
@@ -109,7 +109,7 @@ def _called(store: Any, function: str, *words: Any, **options: Any) -> Any:
 
 @functools.lru_cache(maxsize=None)  # which fsspec knows its clients by
 def _client(limits: Limits) -> Dict[str, Any]:
-    """How aiohttp reads: with the rules of stages/containers/web_reader."""
+    """Settings with which aiohttp follows the rules of stages/containers/web_reader."""
     import asyncio
 
     import aiohttp
@@ -175,7 +175,7 @@ _LINK = re.compile(r"""(?i)(<a\s[^>]*?href=)(["'])([^"']*)\2""")
 
 
 def _unescaped(link: "re.Match[str]") -> str:
-    """A link of a page, in which fsspec takes entities (&amp;) as they are."""
+    """Unescapes entities (&amp;) in a link of a page, which fsspec does not."""
     place = html.unescape(link[3]).replace('"', "%22").replace("'", "%27")
     return f"{link[1]}{link[2]}{place}{link[2]}"
 
@@ -188,14 +188,14 @@ def _version(info: Dict[str, Any]) -> Optional[str]:
 
 
 def _whole(store: Any, name: str, size: Optional[int], version: Optional[str]) -> bytes:
-    """The bytes of an object. Raises OSError where they are not those of the object that was listed."""
+    """The bytes of an object. Raises OSError if the object is not the one that was listed."""
     if size is not None and size > _limits().largest:
         raise Refused(f"has {size} bytes, and web.largest is {_limits().largest}; raise it")
     is_local = "file" in (store.protocol if isinstance(store.protocol, (tuple, list)) else [store.protocol])
     data = inputs.read(name, inputs.SOUND) if is_local else _called(store, "cat_file", name)
     if size is not None and len(data) != size:
         raise OSError(f"{len(data)} bytes came, of {size}")
-    # The ETag of most objects is a hash; where it is none, or another one, the store says whether the object has changed.
+    # The ETag of most objects is an MD5 hash; if it is not that of the data, the store is asked whether the object has changed.
     if version is not None and version != hashlib.md5(data, usedforsecurity=False).hexdigest():
         store.invalidate_cache(store._parent(name))
         if _version(store.info(name)) not in (version, None):
@@ -222,7 +222,7 @@ def is_plain(url: str) -> bool:
 
 
 def _sent(url: str) -> str:
-    """The URL as it is asked for: of a password with `@` or `/`, the libraries would ask another host."""
+    """The URL for requests: if a password has `@` or `/`, the libraries would ask another host."""
     return with_escaped_user(url) if url.startswith(_WEB) else url
 
 

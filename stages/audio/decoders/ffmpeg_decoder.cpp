@@ -231,7 +231,7 @@ class FfmpegDecoder final : public SoundDecoder {
         e < 0)
       return text_of(e);
     codec_->thread_count = 1;  // files are decoded in parallel
-    // Otherwise FFmpeg gives what a wrong check sum belongs to, too.
+    // Otherwise FFmpeg also yields data whose check sum is wrong.
     codec_->err_recognition = AV_EF_CRCCHECK;
     if (has_check_sums(codec_->codec_id)) codec_->err_recognition |= AV_EF_EXPLODE;
     codec_->pkt_timebase = stream_->time_base;
@@ -358,15 +358,15 @@ class FfmpegDecoder final : public SoundDecoder {
     return static_cast<std::int64_t>(std::max(out, 0.0));
   }
 
-  // Returns the bytes that should be packets: of AAC without a container all but the tags before
-  // it, of which FFmpeg drops those that are no frames.
+  // Returns the bytes that should be packets. In AAC without a container these are all bytes after
+  // the tags: FFmpeg drops the ones that are no frames without counting them.
   [[nodiscard]] std::int64_t bytes_of_frames() const {
     if (std::strcmp(context_->iformat->name, "aac") != 0) return bytes_;
     const auto all = input_.size() - sound_kind(input_.reader()).begin;
     return std::max(bytes_, static_cast<std::int64_t>(all));
   }
 
-  // The number of packets, if the header has it: a packet of PCM has many of what it counts.
+  // The number of packets if the header has it; for PCM the header counts something smaller.
   [[nodiscard]] std::int64_t counted_packets() const {
     const AVCodecID codec = stream_->codecpar->codec_id;
     const bool is_pcm = codec >= AV_CODEC_ID_FIRST_AUDIO && codec < AV_CODEC_ID_ADPCM_IMA_QT;

@@ -45,7 +45,7 @@ double final_rate(const Value& settings) {
   return rate;
 }
 
-// What the stages before the store make of a recording's length.
+// How the stages before the store change a recording's length.
 struct FinalLength {
   double rate = 0;            // [Hz]; 0: each file's own
   std::optional<Length> fit;  // of decode

@@ -113,7 +113,7 @@ bool PreloadStore::begin_filling(Filling& filling) {
   return true;
 }
 
-// Some headers may mislead by half; those of all files do not.
+// Estimates from the headers of some files may be off by half; the headers of all files suffice.
 void PreloadStore::check_expected() const {
   if (expected_.bytes / (expected_.is_exact ? 1 : 2) <= limit_) return;
   throw RunError(fmt::format(
@@ -123,10 +123,10 @@ void PreloadStore::check_expected() const {
       mebibytes(expected_.bytes), mebibytes(limit_), advice(mebibytes(expected_.bytes))));
 }
 
-// `all`: what all recordings take [MiB]; 0: not known. What the pipeline itself needs of
-// memory.host stays.
+// `all`: the memory of all recordings [MiB]; 0: not known. The advice keeps what the pipeline
+// itself needs of memory.host.
 std::string PreloadStore::advice(double all) const {
-  constexpr double kInSlabs = 1.2;  // whose ends stay empty
+  constexpr double kInSlabs = 1.2;  // the ends of slabs stay empty
   const double host = mebibytes(budget_.capacity()) - mebibytes(limit_) + kInSlabs * all;
   return fmt::format(
       "; raise memory.host{}, load what fits (preload_overflow: stream), or take feed: stream or "

@@ -58,7 +58,7 @@ void CorpusContents::add_folder(const std::string& folder) {
 std::pair<std::vector<CorpusContents::Beside>, std::vector<std::string>> CorpusContents::sorted()
     const {
   std::unordered_set<std::string_view> stems;
-  std::unordered_map<std::string_view, std::string_view> by_name;  // a sound file of the name
+  std::unordered_map<std::string_view, std::string_view> by_name;  // name -> sound file
   for (const std::string& sound : sounds_)
     for (const bool whole_ending : {false, true}) {
       const std::string_view stem = stem_of(sound, whole_ending);
@@ -66,7 +66,7 @@ std::pair<std::vector<CorpusContents::Beside>, std::vector<std::string>> CorpusC
       if (!whole_ending) by_name.emplace(stem.substr(folder_of(stem).size()), sound);
     }
   std::map<std::string, Beside> rules;
-  // Whether the file is called like a sound file.
+  // Whether the file has the name of a sound file.
   const auto take = [&](const std::string& path) {
     for (const bool whole_ending : {false, true}) {
       const std::string_view stem = stem_of(path, whole_ending);

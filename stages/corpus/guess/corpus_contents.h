@@ -1,4 +1,4 @@
-// What a folder or an archive has: sound files, the files that are called like them, and tables.
+// The contents of a folder or an archive: sound files, other files of the same names, and tables.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class CorpusContents {
     std::string rule, example;  ///< `example`: the path of one
     std::size_t count = 0;
     [[nodiscard]] bool is_ending() const { return rule.starts_with('.'); }
-    /// Whether file_list takes it for that rule: a ( or : in a name has a meaning there.
+    /// Whether file_list reads the text as this rule: a ( or : from a name has a meaning in rules.
     [[nodiscard]] bool is_rule() const;
     [[nodiscard]] bool ends_in(std::string_view ending) const { return rule.ends_with(ending); }
   };
@@ -29,7 +29,7 @@ class CorpusContents {
   void add_folder(const std::string& folder);
 
   [[nodiscard]] const std::vector<std::string>& sounds() const { return sounds_; }
-  /// The files called like sound files, ascending by rule.
+  /// The files with the names of sound files, ascending by rule.
   [[nodiscard]] std::vector<Beside> beside() const { return sorted().first; }
   /// The tables among the other files, at most two folders deep.
   [[nodiscard]] std::vector<std::string> tables() const { return sorted().second; }

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace guesses;
 
-// What to write for sound files that no list names. `what`: "a folder".
+// Returns the options for sound files that no list names. `what`: "a folder".
 std::optional<CorpusGuess> found(const CorpusContents& contents, const std::string& what,
                                  const std::string& root) {
   const Texts& sounds = contents.sounds();
@@ -94,7 +94,7 @@ void note_unused(const CorpusContents& contents, const std::string& folder, Corp
     const bool is_root = out.options.front().second.text() == folder || beside.is_ending();
     const std::string key = beside.rule.ends_with(".json") ? ":KEY" : "";
     out.remarks.push_back(fmt::format(
-        "{} {} called like sound files, such as {}, {} not used{}", beside.count,
+        "{} {} named like sound files, such as {}, {} not used{}", beside.count,
         beside.count == 1 ? "file" : "files", beside.example, beside.count == 1 ? "is" : "are",
         is_root && beside.is_rule()
             ? fmt::format("; to use them: columns: {{NAME: \"{}{}\"}}", beside.rule, key)
@@ -139,7 +139,7 @@ std::optional<CorpusGuess> of_lists(const fs::path& folder) {
   return std::nullopt;
 }
 
-// Where the lists are in a folder below, it should be given. A link may lead anywhere, and is not
+// If the lists are in a subfolder, advises to give that. A link may lead anywhere, so it is not
 // followed.
 void note_lists_below(const fs::path& folder, CorpusGuess& out) {
   for (const std::string& name : names_in(folder)) {

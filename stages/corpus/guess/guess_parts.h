@@ -12,9 +12,9 @@ namespace melflow::guesses {
 
 using Texts = std::vector<std::string>;
 
-/// A text of the corpus as the value of an option: whatever it is, it is read as that text.
+/// A text of the corpus as the value of an option, such that it is read back as just that text.
 Value text(const std::string& text);
-/// A word of the options themselves.
+/// A word that the option itself defines, as its value.
 Value word(const std::string& word);
 Value words(const Texts& words);
 using Entries = std::vector<std::pair<std::string, Value>>;
@@ -39,12 +39,12 @@ struct Listed {
 void take_columns(const std::vector<Listed>& lists, CorpusGuess& out);
 
 using SplitLists = std::vector<std::pair<std::string, std::string>>;  ///< names, and their lists
-/// The splits that several lists are, by what differs in their names: train_manifest.json and
+/// The splits of several lists, by the part in which their names differ: train_manifest.json and
 /// val_manifest.json are train and val. Empty unless all are names of splits.
 SplitLists lists_by_split(const Texts& lists);
-/// The value of `manifest` for them.
+/// The value of the option `manifest` for such lists.
 Value map_of(const SplitLists& lists);
-/// Of these lists those whose names have the name of a split.
+/// Returns the lists whose names contain the name of a split.
 Texts named_after_splits(const Texts& lists);
 
 }  // namespace melflow::guesses

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// `names`: of lists that are not used.
+// Remarks that the lists `names` are not used, as their names make no splits.
 void note_no_splits(const Texts& names, CorpusGuess& out) {
   if (!names.empty())
     out.remarks.push_back(
@@ -191,9 +191,9 @@ std::optional<CorpusGuess> vctk(const fs::path& folder) {
     std::string line;
     TextLines lines(list.string());
     for (int n = 0; n < 2; ++n) lines.next(line);
-    // The first release has 225 where the folder is p225.
+    // The list of the first release says 225 for the folder p225.
     const bool has_letters = !line.empty() && (line.front() == 'p' || line.front() == 's');
-    // Two microphones share a text in the second release, of which no rule knows.
+    // In the second release two microphones share a text, which no rule can express.
     const bool has_texts = has(folder / "txt") && name == std::string("wav48");
     Entries columns{
         {"speaker", has_letters ? word("parent_dir") : text("(?:^|/)[a-z]*([^/]+)/[^/]+$")}};
@@ -211,8 +211,7 @@ std::optional<CorpusGuess> vctk(const fs::path& folder) {
                        {"columns", words({"gender"})}})}}};
     if (has(folder / "txt") && !has_texts)
       out.remarks.emplace_back(
-          "the texts in txt are not used: they are called like the recordings without _mic1 and "
-          "_mic2");
+          "the texts in txt are not used: their names lack the _mic1 or _mic2 of the recordings");
     return out;
   }
   return std::nullopt;
@@ -220,7 +219,7 @@ std::optional<CorpusGuess> vctk(const fs::path& folder) {
 
 namespace {
 
-// The template of the files of AudioSet, by the first of the table's ids that a path has.
+// The template of AudioSet's paths, from the first one that contains an id of the table; "": none.
 std::string path_of_audio_set(const fs::path& list, const CorpusContents& contents) {
   constexpr std::size_t kIdLength = 11;  // of YouTube
   const std::unique_ptr<TableReader> table =
@@ -300,7 +299,7 @@ std::optional<CorpusGuess> audio_set(const fs::path& folder) {
   return out;
 }
 
-// The best of these lists in the folder, or those of several splits.
+// Describes the best of these lists in the folder, or all of them if they are splits.
 std::optional<CorpusGuess> lhotse_of(const Texts& names, const fs::path& folder) {
   Texts lists[3];  // cuts before supervisions before recordings
   for (const std::string& name : names) {

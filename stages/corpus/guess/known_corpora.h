@@ -13,7 +13,7 @@ namespace melflow::guesses {
 using Guess = std::optional<CorpusGuess>(const std::filesystem::path& folder);
 Guess kaldi, lj_speech, common_voice, speech_commands, vox_celeb, vctk, libri_speech, audio_set,
     lhotse;
-/// The same of the manifests of Lhotse among these names in the folder.
+/// The same for the manifests of Lhotse among these names in the folder.
 std::optional<CorpusGuess> lhotse_of(const Texts& names, const std::filesystem::path& folder);
 
 }  // namespace melflow::guesses

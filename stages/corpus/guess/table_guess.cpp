@@ -52,14 +52,14 @@ std::optional<std::string> folder_of_paths(const fs::path& folder, const fs::pat
   return std::nullopt;
 }
 
-// A table that can be used, and how.
+// A table that can be used, and the options for it.
 struct OfTable {
-  CorpusGuess guess;  // without `columns`, and the manifest is the table
+  CorpusGuess guess;  // without `columns`; `manifest` is the table
   Listed list;
   bool is_nemo = false;
 };
 
-// The different texts of a column, of which there may be more than these.
+// Some of the different texts of a column.
 std::set<std::string> texts_of(const std::string& list, const std::string& column) {
   constexpr std::size_t kMost = 64;
   const std::unique_ptr<TableReader> table = open_table(list, {});
@@ -75,8 +75,8 @@ std::set<std::string> texts_of(const std::string& list, const std::string& colum
   return out;
 }
 
-// Which channel of its file a line is: the option for that column, or "", with the remark where the
-// column is there.
+// Returns the option for the column that says which channel of its file a line is, with a remark;
+// "" if there is no such column.
 std::pair<const char*, std::string> channel_option(const std::string& list) {
   std::set<std::string> texts = texts_of(list, "channel");
   texts.erase("");

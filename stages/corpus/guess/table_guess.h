@@ -9,11 +9,10 @@
 
 namespace melflow::guesses {
 
-/// How to read a table whose paths are of files below `folder`; nullopt where no column has such.
+/// How to read a table with paths of files below `folder`; nullopt if no column has such paths.
 std::optional<CorpusGuess> table(const std::filesystem::path& folder,
                                  const std::filesystem::path& list);
-/// The same of the tables in `folder`: those that are for splits where there are such, else the
-/// first.
+/// The same for the tables in `folder`: those for splits if there are any, else the first.
 std::optional<CorpusGuess> tables(const std::filesystem::path& folder);
 /// Why a table cannot be used by itself, and what to write.
 std::string without_paths(const std::filesystem::path& list);

@@ -333,7 +333,7 @@ Hid ChunkedRowFile::make_rows(hid_t file, Shape shape) const {
           name()};
 }
 
-std::vector<hsize_t> ChunkedRowFile::first_of(std::int64_t index) const {
+std::vector<hsize_t> ChunkedRowFile::chunk_offset(std::int64_t index) const {
   std::vector<hsize_t> out(1 + row_shape_.size(), 0);
   out[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
   return out;
@@ -347,8 +347,8 @@ void ChunkedRowFile::link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) co
     const ChunkLog::Place& place = log_.place(i);
     bytes.resize(std::max<std::size_t>(bytes.size(), place.bytes));
     const Hdf5Descriptor::There there(to, place.at, place.bytes);
-    h5_check(H5Dwrite_chunk(rows, H5P_DEFAULT, place.filter_mask, first_of(i).data(), place.bytes,
-                            bytes.data()),
+    h5_check(H5Dwrite_chunk(rows, H5P_DEFAULT, place.filter_mask, chunk_offset(i).data(),
+                            place.bytes, bytes.data()),
              "cannot write " + part_path());
   }
 }
@@ -360,7 +360,7 @@ void ChunkedRowFile::check_chunks(hid_t file, Shape shape) const {
     unsigned filter_mask = 0;
     haddr_t at = 0;
     hsize_t bytes = 0;
-    if (H5Dget_chunk_info_by_coord(rows, first_of(i).data(), &filter_mask, &at, &bytes) < 0 ||
+    if (H5Dget_chunk_info_by_coord(rows, chunk_offset(i).data(), &filter_mask, &at, &bytes) < 0 ||
         at != place.at || bytes != place.bytes || filter_mask != place.filter_mask)
       throw RunError(
           fmt::format("{}: the place of its chunk {} is not what was written", part_path(), i));

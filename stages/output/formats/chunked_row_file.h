@@ -133,7 +133,7 @@ class ChunkedRowFile final : public RowFile {
   void reopen(std::int64_t index, std::int64_t rows);
   void flush_open();
   [[nodiscard]] Hid make_rows(hid_t file, Shape shape) const;
-  [[nodiscard]] std::vector<hsize_t> first_of(std::int64_t index) const;
+  [[nodiscard]] std::vector<hsize_t> chunk_offset(std::int64_t index) const;
   void check_chunks(hid_t file, Shape shape) const;
   void link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) const;
 

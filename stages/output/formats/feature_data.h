@@ -94,7 +94,7 @@ struct RowPlaces {
   std::vector<Chunk> chunks;  ///< in the order of their rows
 };
 
-/// Thrown where rows are in none of these ways in their file.
+/// Thrown if rows are stored in a way that RowPlaces cannot describe.
 struct RowsApart : RunError {
   using RunError::RunError;
 };
@@ -123,9 +123,9 @@ struct FeatureContents {
 void check_format(const std::string& path, const FeatureData& data);
 /// Throws RunError for a shape with more or fewer axes than such rows have.
 void check_axes(const FeatureData& data);
-/// Checks what all that read a file rely on: names that become those of files and datasets are as
-/// the writer allows them (split_name.h), and numbers agree with each other: rows have values, each
-/// row belongs to at most one file, every list has the right length. Throws RunError naming what is
+/// Checks what all readers rely on: names from which files and datasets are named are such as the
+/// writer allows (split_name.h), and numbers agree with each other: rows have values, each row
+/// belongs to at most one file, every list has the right length. Throws RunError naming what is
 /// wrong.
 void check_contents(const FeatureData& data);
 /// The product of `factors`. Throws RunError, naming `what`, when it does not fit 64 bits.

@@ -44,9 +44,8 @@ std::vector<std::string> files_of_splits(const std::string& path) {
 std::string advice(const std::string& path) {
   if (has_name(path + ".undo") && has_name(path + ".part"))
     return fmt::format(
-        "; an update of it is under way, or was interrupted: {0}.part and {0}.undo are "
-        "what it was, keep both. The next `melflow update` or `melflow run` of it makes it "
-        "what it was",
+        "; an update of it is under way, or was interrupted: keep {0}.part and {0}.undo, from "
+        "which the next `melflow update` or `melflow run` of it restores it",
         path);
   if (const std::string commit = Publication::waiting(path); !commit.empty())
     return fmt::format(

@@ -68,8 +68,8 @@ std::vector<NamedRows> named_rows(std::size_t files,
   return out;
 }
 
-// From the last piece to the first, since each moves to where later ones were. Where that is
-// interrupted, rows before it are as they were, and a run that resumes finds by hashes which.
+// From the last piece to the first, since each moves to where later ones were. After an
+// interruption the first rows are still in place; a run that resumes finds by hashes how many.
 void frame_rows(const RowPartFile& file, std::size_t pieces,
                 const std::function<FramedPiece(std::size_t)>& piece, std::string_view tail) {
   std::uint64_t from = kUnframedOffset, to = 0;  // the ends of what has not been moved

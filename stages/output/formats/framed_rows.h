@@ -1,6 +1,6 @@
-// Rows of which each piece has a head before it, as in archives. While a run writes, rows lie one
-// behind the other, so that what holds for all formats holds for these: any order, resuming,
-// statistics, normalising. At the end they are moved apart.
+// Rows in pieces with a head before each, as in archives. While a run writes, rows lie one behind
+// the other, so everything works as for other formats: any order, resuming, statistics,
+// normalising. At the end they are moved apart, to make room for the heads.
 //
 // Threads: one, when all rows are written. Errors: RunError; rows may then lie apart in part, and a
 // run that resumes compares them with their hashes, since the journal says so before they are moved
@@ -29,15 +29,15 @@ struct NamedRows {
   std::size_t file = 0;              ///< in the index
   std::int64_t first = 0, rows = 0;  ///< of the output
   std::string name;
-  std::string result = {};  ///< what the index has of the result, as JSON; "" of a recording
+  std::string result = {};  ///< the result's part of AboutFile::results; "" for a recording
 };
 struct RowsOfFile {
   std::int64_t first = 0, count = 0;
   std::string_view results;  ///< AboutFile::results
 };
-/// Returns them in the order of their rows. `names`: of the files, each once; a result has its
-/// number by each stage that makes several behind it, as in "a/talk-1". Without `names` they have
-/// none. Throws RunError for results that do not make up the rows of their file.
+/// Returns the named rows in order. `names`: of the files, without repetition; the name of a result
+/// ends in its number at each stage that makes several, as in "a/talk-1". Without `names` all are
+/// "". Throws RunError for results that do not make up the rows of their file.
 std::vector<NamedRows> named_rows(std::size_t files,
                                   const std::function<RowsOfFile(std::size_t)>& rows_of,
                                   std::span<const std::string> names);
@@ -47,15 +47,15 @@ struct FramedPiece {
   std::int64_t rows = 0;
 };
 
-/// Moves the rows of `file`, all of which are written, so that `pieces` of them lie behind their
-/// heads, and `tail` behind the last. `piece`: the pieces in the order of their rows; each is asked
-/// for twice. Throws RunError.
+/// Moves all rows of `file`, which are written, so that each of the `pieces` pieces lies behind its
+/// head, and `tail` behind the last. `piece` returns a piece, in the order of rows; it is called
+/// twice for each. Throws RunError.
 void frame_rows(const RowPartFile& file, std::size_t pieces,
                 const std::function<FramedPiece(std::size_t)>& piece, std::string_view tail = {});
 
-/// Replaces the rows of `file`, all of which are written, by `pieces` of them in other bytes.
-/// `rows_of`, `bytes_of`: the rows of a piece, and the bytes that come in their place; `made`:
-/// these bytes for its values, called once for each piece, in order. Throws RunError.
+/// Replaces all rows of `file`, which are written, by `pieces` pieces of other bytes. `rows_of`,
+/// `bytes_of`: how many rows a piece has, and how many bytes replace them; `made` makes these bytes
+/// from the rows' values, once for each piece, in order. Throws RunError.
 void replace_rows(const RowPartFile& file, std::size_t pieces,
                   const std::function<std::int64_t(std::size_t)>& rows_of,
                   const std::function<std::uint64_t(std::size_t)>& bytes_of,

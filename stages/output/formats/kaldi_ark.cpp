@@ -200,7 +200,7 @@ std::map<std::string, std::string> write_cmvn(
   return scp;
 }
 
-// Replaces the rows by compressed matrices; notes the hashes of what these hold.
+// Replaces the rows by compressed matrices, and the hashes by those of the compressed values.
 void KaldiFile::compress(const std::vector<KaldiMatrix>& matrices, const KaldiLayout& layout,
                          const OutputIndex& index, std::vector<std::uint64_t>& hashes) const {
   const auto head = [&](std::size_t i) {

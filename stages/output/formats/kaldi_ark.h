@@ -31,18 +31,18 @@ namespace melflow {
 constexpr const char* kArkEnding = ".ark";
 constexpr const char *kCmvnArk = "cmvn.ark", *kCmvnScp = "cmvn.scp";
 
-/// A text as one word, or as words with single blanks between them, which come as `blank`; white
-/// space of Unicode is between words, too.
+/// Returns the words of a text with one `blank` between them, '_' to make one word of all. Unicode
+/// white space separates words, too.
 std::string kaldi_words(std::string_view text, char blank);
 
-/// Which files there are beside the ark, its table and its index, and how matrices are stored.
+/// Which files are written beside the ark, its table and its index, and how matrices are stored.
 struct KaldiForm {
   bool speakers = false, texts = false, cmvn = false;
   int compression = 0;  ///< as in kaldi_matrix; 0: none
 };
 
-/// A matrix or vector: all rows under a name, or one of them where it is a window of several
-/// frames.
+/// A matrix or vector: all rows under a name or, if rows are windows of several frames, one of
+/// them.
 struct KaldiMatrix {
   const NamedRows* of;
   std::int64_t row, rows;  ///< of the output
@@ -64,22 +64,22 @@ struct KaldiLayout {
   [[nodiscard]] std::string key(const KaldiMatrix& m) const;
   /// What is between "KEY " and the values, or the compressed matrix.
   [[nodiscard]] std::string head(const KaldiMatrix& m) const;
-  /// Of the values, or of the compressed matrix.
+  /// The size of the values, or of the compressed matrix [bytes].
   [[nodiscard]] std::uint64_t bytes(const KaldiMatrix& m) const;
 };
 /// The table of an ark.
 std::string scp_path(const std::string& ark);
 
-/// What the tables say of recordings, by their numbers in the run.
+/// The texts of the tables for each recording, by its number in the run.
 struct KaldiNames {
   std::vector<std::string> keys;
   std::optional<std::vector<std::string>> speakers, texts, labels;  ///< where there are such tables
   bool has_frames = false;  ///< whether there is utt2num_frames
 };
 
-/// The tables of a folder of data: of each, by its name, the value of each key.
+/// The tables of a data folder: by the table's name, the value of each key.
 struct KaldiTables {
-  /// Adds a matrix of `height` rows, which is at `place` and of recording `file`.
+  /// Adds a matrix of `height` rows, at `place`, of recording number `file`.
   void add(const std::string& key, const std::string& place, std::int64_t height,
            const KaldiNames& names, std::size_t file);
   /// Makes spk2utt of utt2spk.
@@ -88,11 +88,11 @@ struct KaldiTables {
   std::string scp;  ///< the name of the table of matrices
   std::map<std::string, std::map<std::string, std::string>> of = {};
 };
-/// Writes one of them, "KEY VALUE" in each line, and reads it back. Throws RunError.
+/// Writes a table, "KEY VALUE" in each line, and reads it back. Throws RunError.
 void write_table(const PartFile& file, const std::map<std::string, std::string>& lines);
 
-/// The sums of each speaker's rows, as cmvn.ark has them. Names that are one word to Kaldi are one
-/// speaker.
+/// The sums of each speaker's rows, as cmvn.ark has them. Names that become the same word
+/// (kaldi_words) are one speaker.
 std::map<std::string, std::vector<double>> speaker_sums(const ColumnStatistics& statistics);
 /// Writes cmvn.ark and reads it back; returns its table. Throws RunError.
 std::map<std::string, std::string> write_cmvn(
@@ -107,9 +107,9 @@ class KaldiFile final : public RowPartFile {
   KaldiFile(const std::string& target, std::size_t values_per_row, const Opening& opening,
             const KaldiForm& form, std::shared_ptr<const KaldiNames> names);
 
-  /// Completes all files; of a run that was stopped only the index, since a later one goes on with
-  /// the rows. With compression `hashes`, of all files of the run, become those of the rows as they
-  /// are read. Throws RunError, also where rows read back are not those written.
+  /// Completes all files; after a stopped run only the index, since a later run goes on with the
+  /// rows. With compression, `hashes`, of all files of the run, are replaced by those of the values
+  /// as they will be read. Throws RunError, also where rows read back are not those written.
   void make_ark(std::span<const std::uint64_t> shape, const OutputIndex& index,
                 std::vector<std::uint64_t>& hashes);
   [[nodiscard]] std::vector<PartFile*> parts() override;

@@ -25,7 +25,7 @@ struct Range {
   [[nodiscard]] float part(float value) const {
     return std::clamp((value - least) / width, 0.0F, 1.0F);
   }
-  // The whole number of `most` that stands for a value, and its value.
+  // The number from 0 to `most` that stands for a value; and the value for which a number stands.
   [[nodiscard]] int number(float value, float most) const {
     return static_cast<int>(part(value) * most + 0.499);
   }
@@ -48,7 +48,7 @@ static_assert(sizeof(Corners) == kColumnHeader);
 Corners corners_of(std::vector<float>& column, const Range& range) {
   std::sort(column.begin(), column.end());
   const std::size_t n = column.size(), quarter = n / 4;
-  // Of fewer than five values each is a corner, and those behind them are made up.
+  // With fewer than five values each one is a corner, and the missing corners follow from the last.
   const std::size_t places[] = {0, n < 5 ? 1 : quarter, n < 5 ? 2 : 3 * quarter, n < 5 ? 3 : n - 1};
   Corners out{};
   int before = -1;

@@ -18,8 +18,8 @@
 
 namespace melflow {
 
-/// The numbers that copy-feats has for them: 2 is "CM ", 3 "CM2 ", 5 "CM3 "; 1 is 2, and 3 for up
-/// to 8 rows.
+/// The numbers of these formats in copy-feats: 2 is "CM ", 3 "CM2 ", 5 "CM3 "; 1 chooses 3 for up
+/// to 8 rows, else 2.
 constexpr int kKaldiCompressions[] = {1, 2, 3, 5};
 
 /// The bytes of a matrix, from its token on.
@@ -27,7 +27,7 @@ std::size_t compressed_bytes(std::int64_t rows, std::int64_t columns, int compre
 /// `values`: [rows, columns], all finite.
 std::string compressed_matrix(const std::vector<float>& values, std::int64_t rows,
                               std::int64_t columns, int compression);
-/// The values [rows, columns] of such bytes. Throws RunError where they are none of that size.
+/// The values [rows, columns] of such bytes. Throws RunError if they are no matrix of that size.
 std::vector<float> expanded_matrix(std::string_view bytes, std::int64_t rows, std::int64_t columns,
                                    int compression);
 

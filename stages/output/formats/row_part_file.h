@@ -30,9 +30,9 @@ struct RowRange {
 
 class RowPartFile : public PartFile {
  public:
-  /// Row 0 begins at byte `data_offset`, behind PartFile::kMark, by which a file that was left is
-  /// known as melflow's, and which resume_at() writes again; `completed` recognizes one in which
-  /// other bytes have taken its place. Throws RunError as PartFile does.
+  /// Row 0 begins at byte `data_offset`, behind PartFile::kMark, by which an abandoned file is
+  /// recognized as melflow's, and which resume_at() writes again; `completed` recognizes one in
+  /// which the format's own bytes have replaced the mark. Throws RunError as PartFile does.
   RowPartFile(const std::string& target, std::string stage, NumberType type,
               std::size_t values_per_row, std::uint64_t data_offset, const Opening& opening,
               Recognizer completed)

@@ -32,7 +32,7 @@ std::string SoundEncoding::refused(int sample_rate) const {
   if (format == SoundFormat::flac && sample_rate > kMostOfFlac)
     return fmt::format(
         "is sampled at {} Hz, and a FLAC file at no more than {}; write WAV, or put a "
-        "resample stage before",
+        "resample stage before this node",
         sample_rate, kMostOfFlac);
   const SF_INFO info = info_of(*this, sample_rate);
   return sf_format_check(&info) != 0

@@ -67,7 +67,7 @@ class SoundWriter {
 
   PartFile file_;
   SoundEncoding kind_;
-  // The file's first bytes, in whose place it has kMark until it is complete.
+  // The file's first bytes; until it is complete, kMark is in their place.
   char head_[PartFile::kMark.size()] = {};
   std::uint64_t at_ = 0, size_ = 0, sample_bytes_ = 0;
   std::int64_t clipped_ = 0;

@@ -40,7 +40,7 @@ std::string ustar(std::string_view name, std::uint64_t size, char type) {
   put(116, "0000000");  // group
   put(124, fmt::format("{:011o}", size));
   put(136, "00000000000");  // time
-  put(148, "        ");     // the sum, as if of blanks
+  put(148, "        ");     // the checksum, which counts its own bytes as blanks
   out[156] = type;
   put(257, std::string_view("ustar\0"
                             "00",
@@ -68,7 +68,7 @@ std::string member(const std::string& name, std::string_view data) {
 
 Value json_text(std::string of) { return Value::scalar(std::move(of), {}, true); }
 
-// What a run knows of all its recordings, and of one of them, as readers of outputs have it.
+// What readers of the output find about all recordings of the run, and about one of them.
 FeatureData about_all(const OutputIndex& x, std::span<const std::uint64_t> shape,
                       const std::string& fingerprint) {
   FeatureData out;
@@ -96,7 +96,7 @@ FeatureData::Entry about_recording(const OutputIndex& x, std::size_t file) {
   return out;
 }
 
-// The place of the braces; npos, npos without.
+// The positions of the braces; npos, npos without braces.
 std::pair<std::size_t, std::size_t> braces_in(const std::string& path) {
   const std::size_t begin = path.find('{');
   return {begin, begin == path.npos ? begin : path.find('}', begin)};

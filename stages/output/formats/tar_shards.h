@@ -1,8 +1,8 @@
 // Shards of WebDataset: tar archives in which rows of a recording lie beside what is known of it.
 //
 //   NAME.json   path, label or labels, split, targets, columns, rows, sample_rate, duration,
-//               feature_fingerprint, and of one of several results what the index says of it
-//   NAME.txt    its column `text`, NAME.cls the number of its label; where there are such
+//               feature_fingerprint, and for one of several results its entry in the index
+//   NAME.txt    its column `text`, if any; NAME.cls the number of its label, if any
 //   NAME.npy    its rows
 //
 // Headers are POSIX's (pax, IEEE 1003.1-2001), without time and owner: the same rows are the same
@@ -32,13 +32,13 @@ std::vector<std::string> shard_paths(const std::string& path);
 std::string tar_header(std::string_view name, std::uint64_t size);
 
 /// The bytes around the rows of recordings in an archive. `about`: the names of labels, splits,
-/// targets and columns, the shape of all rows, and the fingerprint; it has to exist as long.
+/// targets and columns, the shape of all rows, and the fingerprint; must outlive this object.
 class TarMembers {
  public:
   TarMembers(const FeatureData& about, NumberType type) : about_(about), type_(type) {}
   /// Everything that lies before the rows.
   [[nodiscard]] std::string before(const FeatureData::Entry& recording, const NamedRows& of) const;
-  /// What fills up the last block of the rows.
+  /// The zeros that fill up the last block of the rows.
   [[nodiscard]] std::string after(const NamedRows& of) const;
   /// What ends an archive.
   [[nodiscard]] static std::string end();
@@ -61,8 +61,8 @@ class TarShards final : public RowPartFile {
             const Opening& opening, std::shared_ptr<const std::vector<std::string>> names,
             std::string fingerprint);
 
-  /// Completes all files; of a run that was stopped only the index, since a later one goes on with
-  /// the rows. Throws RunError, also where rows read back are not those written.
+  /// Completes all files; after a stopped run only the index, since a later run goes on with the
+  /// rows. Throws RunError, also where rows read back are not those written.
   void make_shards(std::span<const std::uint64_t> shape, const OutputIndex& index);
   [[nodiscard]] std::vector<PartFile*> parts() override;
 

@@ -94,7 +94,7 @@ class RowOrder {
   [[nodiscard]] bool is_kept(std::size_t file) const {
     return !kept_.empty() && kept_[file] != Kept::no;
   }
-  /// Notes that files have sub-items by the plan: an output lists them for each, or that none came.
+  /// Notes that files have sub-items by the plan, so that an output lists them for every file.
   void expect_sub_items() { has_sub_items_ = true; }
   [[nodiscard]] bool has_sub_items() const { return has_sub_items_; }
   [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
@@ -114,8 +114,8 @@ class RowOrder {
   /// For files that have failed since the last call although rows of theirs were placed: their
   /// first rows. All rows of the section from there on are void.
   [[nodiscard]] std::vector<Row> take_rolled_back() { return std::exchange(rolled_back_, {}); }
-  /// Takes out the parts of the current file that wait for others of it, if one of these was lost
-  /// before it came: then no other part will complete the file. They are dropped as those of
+  /// Takes out the waiting parts of the current file if another part of it was lost in an earlier
+  /// node, so that nothing will complete the file. The caller drops them as those of
   /// take_waiting(). `stage`: the sink's number.
   [[nodiscard]] std::vector<PlacedPart> take_lost(int stage);
   /// Takes out all waiting parts. The caller drops them without holding the writer's mutex, as the
