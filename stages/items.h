@@ -226,9 +226,6 @@ struct FeatureInfo {
   std::string unit;               ///< "dB", "ln power", ...
   std::string preset;             ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
-  /// The stage that made rows of another number out of the frames of a recording or window; "" where
-  /// rows are frames.
-  std::string resized_by;
   /// Returns the frames of a recording of so many samples at `sample_rate`; empty where unknown.
   std::function<std::int64_t(std::int64_t)> frames_of;
   std::vector<ColumnGroup> groups;  ///< in the order of the columns; none in rows of one kind
@@ -252,8 +249,7 @@ struct MelPart {
   bool last = true;
   FileAudio file;
   /// The steps that remain to be done once all blocks of the file have arrived; null where the
-  /// values are final. Until then a frame has `pending_columns` values, and `first_row` and
-  /// `row_count` are those of the rows before the steps, which may change their number.
+  /// values are final. Until then a frame has `pending_columns` values.
   std::shared_ptr<const UtteranceSteps> pending;
   int pending_columns = 0;
 

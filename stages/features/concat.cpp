@@ -18,6 +18,7 @@
 #include "pipeline/stage/side_by_side.h"
 #include "stages/facts.h"
 #include "stages/features/column_step.h"
+#include "stages/features/row_stage.h"
 #include "stages/items.h"
 #include "stages/node_group.h"
 #include "stages/row_type.h"
@@ -211,12 +212,12 @@ class Concat final : public SideBySide {
           "and give it an output of its own",
           name);
     // Steps that remain (MelPart::pending) are for some of the columns, and keep the rows.
-    for (const auto& [info, node] : {std::pair(&a, &first), std::pair(&b, &name)})
-      if (info->frames == 0 && !info->resized_by.empty())
+    for (const Input* i : {&inputs().front(), &inputs()[k]})
+      if (const auto by = i->given.get(kResizedBy); by && a.frames == 0)
         return fmt::format(
             "{} gives rows that {} made, which are not the frames of a recording; put concat before "
             "{}, or behind segment, where each window has rows of its own",
-            *node, info->resized_by, info->resized_by);
+            i->name, *by, *by);
     if ((a.frames > 0) != (b.frames > 0))
       return fmt::format(
           "{} gives a row for each {}, {} for each {}; put both after the same segment", first,

@@ -11,7 +11,7 @@
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/fit_step.h"
 #include "stages/features/row_stage.h"
-#include "stages/other_names.h"
+#include "stages/features/row_names.h"
 
 namespace melflow {
 
@@ -66,7 +66,7 @@ class FitRows final : public RowStage {
   }
 
  protected:
-  std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
+  std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo&,
                                               PlanCheck& check) override {
     if (in.is_samples()) {
       check.error("",
@@ -79,10 +79,10 @@ class FitRows final : public RowStage {
       check.error("", "needs rows, multiple above 1 or extra: how many rows there are to be");
       return nullptr;
     }
-    out.resized_by = "fit_rows";
     fit_ = {rows.value_or(0), extra, multiple.value_or(1), rest, value};
     return fit_step(fit_);
   }
+  [[nodiscard]] std::string resized_by() const override { return "fit_rows"; }
   [[nodiscard]] std::int64_t least_frames() const override {
     const bool drops = fit_.rows == 0 && fit_.rest == FitOptions::Rest::drop;
     return drops ? std::max<std::int64_t>(1, fit_.multiple - fit_.extra) : 1;

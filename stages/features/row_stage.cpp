@@ -36,6 +36,7 @@ Properties RowStage::plan(const Properties& given, const Requirements&, PlanChec
   out_ = out;
   Properties properties = given;
   properties.set(property::kFeatures, out_);
+  if (const std::string name = resized_by(); !name.empty()) properties.set(kResizedBy, name);
   return properties;
 }
 
@@ -45,10 +46,10 @@ std::size_t RowStage::output_bound(const SourceInfo&, std::size_t input) const {
   double bytes = static_cast<double>(input) * std::max(1.0, wider);
   if (in_->frames == 0 && step_->rows_out(1) != 1) {
     // Each recording may have rows beside those in proportion to its own.
-    const std::int64_t each =
-        static_cast<std::int64_t>(input / (in_->values_per_row() * sizeof(float))) / recordings_;
-    const std::int64_t rows = step_->rows_out(each + 1) + step_->rows_out(1) + 1;
-    bytes = std::max(bytes, static_cast<double>(rows) * recordings_ *
+    const auto all = static_cast<std::int64_t>(input / (in_->values_per_row() * sizeof(float)));
+    const std::int64_t recordings = std::clamp<std::int64_t>(all, 1, recordings_);
+    const std::int64_t rows = step_->rows_out(all / recordings + 1) + step_->rows_out(1) + 1;
+    bytes = std::max(bytes, static_cast<double>(rows * recordings) *
                                 static_cast<double>(out_->values_per_row() * sizeof(float)));
   }
   return BufferPool::rounded(static_cast<std::size_t>(bytes));

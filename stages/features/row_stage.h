@@ -9,14 +9,20 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "pipeline/options/schema.h"
+#include "pipeline/stage/facts.h"
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/items.h"
 #include "stages/length.h"
 
 namespace melflow {
+
+/// The stage that made rows of another number out of the frames of a recording or window; not set
+/// where rows are frames.
+inline constexpr Property<std::string> kResizedBy{"resized_by"};
 
 /// The settings of a stage whose options without an effect are not recorded.
 template <class Options>
@@ -53,6 +59,8 @@ class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
       std::size_t /*recording*/) const {
     return step_;
   }
+  /// The stage's name if it changes the number of rows, else "".
+  [[nodiscard]] virtual std::string resized_by() const { return {}; }
   /// Recordings with fewer frames are skipped.
   [[nodiscard]] virtual std::int64_t least_frames() const { return 0; }
 

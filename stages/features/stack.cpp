@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/stack_step.h"
 #include "stages/features/row_stage.h"
-#include "stages/other_names.h"
+#include "stages/features/row_names.h"
 
 namespace melflow {
 
@@ -119,10 +120,11 @@ class Stack final : public RowStage {
       out.column_hz.clear();
       out.energy_column = -1;
     }
-    out.hop = in.hop * o.hop;
-    out.resized_by = "stack";
+    constexpr std::int64_t kLongestHop = std::numeric_limits<int>::max();
+    out.hop = static_cast<int>(std::min(std::int64_t{in.hop} * o.hop, kLongestHop));
     return stack_step(o);
   }
+  [[nodiscard]] std::string resized_by() const override { return "stack"; }
   [[nodiscard]] std::int64_t least_frames() const override {
     const StackOptions& o = options_.stack;
     return o.tail == StackOptions::Tail::drop ? std::max(1, o.frames - o.left) : 1;

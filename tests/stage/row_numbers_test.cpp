@@ -14,6 +14,7 @@
 #include "stages/features/mel/fit_step.h"
 #include "stages/features/mel/sliding_step.h"
 #include "stages/features/mel/stack_step.h"
+#include "stages/training/recording_rows.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/problems.h"
@@ -347,6 +348,43 @@ TEST_CASE("stack, fit_rows, sliding_cmvn: the same rows in one block and in many
         worst = std::max<double>(worst, std::abs(have[i] - expected[i]));
       CHECK(worst <= (std::string(c.stage).starts_with("sliding") ? 2e-6 : 0.0));
     }
+  }
+}
+
+TEST_CASE("stack, fit_rows: a loader finishes the rows of a recording of several blocks") {
+  std::mt19937 random(17);
+  BufferPool pool(std::size_t{1} << 24);
+  auto steps = std::make_shared<UtteranceSteps>();
+  steps->add(stack_step({.frames = 3, .hop = 2, .left = 1, .tail = StackOptions::Tail::replicate}));
+  steps->add(fit_step({.multiple = 4, .value = 0.5}));
+  auto info = std::make_shared<FeatureInfo>();
+  info->columns = 6;
+  RecordingRows rows(info, NumberType::float32);
+  for (const std::int64_t count : {1, 2, 7, 40}) {
+    CAPTURE(count);
+    const Rows in = random_rows(count, 2, random);
+    Rows expected = stacked(
+        in, {.frames = 3, .hop = 2, .left = 1, .tail = StackOptions::Tail::replicate}, 2);
+    while (expected.size() % 4 != 0) expected.push_back(std::vector<double>(6, 0.5));
+    rows.clear();
+    for (std::int64_t first = 0; first < count; first += 3) {
+      const std::int64_t n = std::min<std::int64_t>(3, count - first);
+      auto part = std::make_shared<MelPart>();
+      auto buffer = std::make_shared<Buffer>(
+          pool.lease(static_cast<std::size_t>(n) * 2 * sizeof(float)));
+      const std::vector<float> values = floats({in.begin() + first, in.begin() + first + n});
+      std::copy(values.begin(), values.end(), buffer->as<float>());
+      part->data = std::move(buffer);
+      part->first_row = first;
+      part->row_count = n;
+      part->last = first + n == count;
+      part->pending = steps;
+      part->pending_columns = 2;
+      CHECK(rows.add(part, part->last ? count : -1) == part->last);
+    }
+    REQUIRE(rows.count() == static_cast<std::int64_t>(expected.size()));
+    const auto* made = reinterpret_cast<const float*>(rows.data());
+    CHECK(std::vector<float>(made, made + rows.count() * 6) == floats(expected));
   }
 }
 
