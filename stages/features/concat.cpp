@@ -215,7 +215,8 @@ class Concat final : public SideBySide {
     for (const Input* i : {&inputs().front(), &inputs()[k]})
       if (const auto by = i->given.get(kResizedBy); by && a.frames == 0)
         return fmt::format(
-            "{} gives rows that {} made, which are not the frames of a recording; put concat before "
+            "{} gives rows that {} made, which are not the frames of a recording; put concat "
+            "before "
             "{}, or behind segment, where each window has rows of its own",
             i->name, *by, *by);
     if ((a.frames > 0) != (b.frames > 0))

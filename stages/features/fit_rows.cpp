@@ -10,8 +10,8 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/fit_step.h"
-#include "stages/features/row_stage.h"
 #include "stages/features/row_names.h"
+#include "stages/features/row_stage.h"
 
 namespace melflow {
 
@@ -61,9 +61,7 @@ class FitRows final : public RowStage {
  public:
   explicit FitRows(FitRowsOptions options) : options_(options) {}
 
-  [[nodiscard]] std::optional<Value> settings() const override {
-    return settings_in_use(options_);
-  }
+  [[nodiscard]] std::optional<Value> settings() const override { return settings_in_use(options_); }
 
  protected:
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo&,

@@ -7,8 +7,8 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/sliding_step.h"
-#include "stages/features/row_stage.h"
 #include "stages/features/row_names.h"
+#include "stages/features/row_stage.h"
 
 namespace melflow {
 namespace {
@@ -52,17 +52,17 @@ class SlidingCmvn final : public RowStage {
       return nullptr;
     }
     if (!o_.center && o_.min_window > o_.window) {
-      check.error("min_window", fmt::format("is {} but must be at most window ({})", o_.min_window,
-                                            o_.window));
+      check.error("min_window",
+                  fmt::format("is {} but must be at most window ({})", o_.min_window, o_.window));
       return nullptr;
     }
     // The rows of a window are held for each recording at work, and the budget lacks them.
     const double held = (o_.window + 1.0) * in.columns * sizeof(float);
     constexpr double kMost = 256 << 20;
     if (held > kMost) {
-      check.error("window", fmt::format("is {} but must be at most {} for rows of {} columns",
-                                        o_.window, static_cast<int>(o_.window * kMost / held) - 1,
-                                        in.columns));
+      check.error("window",
+                  fmt::format("is {} but must be at most {} for rows of {} columns", o_.window,
+                              static_cast<int>(o_.window * kMost / held) - 1, in.columns));
       return nullptr;
     }
     out.unit = o_.variance ? "standard deviations of " + in.unit : in.unit + ", normalized";

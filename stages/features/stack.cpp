@@ -11,8 +11,8 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/stack_step.h"
-#include "stages/features/row_stage.h"
 #include "stages/features/row_names.h"
+#include "stages/features/row_stage.h"
 
 namespace melflow {
 
@@ -87,9 +87,7 @@ class Stack final : public RowStage {
     options_.hop = options_.stack.hop;
   }
 
-  [[nodiscard]] std::optional<Value> settings() const override {
-    return settings_in_use(options_);
-  }
+  [[nodiscard]] std::optional<Value> settings() const override { return settings_in_use(options_); }
 
  protected:
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
@@ -100,8 +98,9 @@ class Stack final : public RowStage {
       return nullptr;
     }
     if (o.frames == 1 && o.hop == 1) {
-      check.error("frames", "is 1, which with hop: 1 changes nothing; write how many frames a row "
-                            "joins, or how far rows are apart in hop");
+      check.error("frames",
+                  "is 1, which with hop: 1 changes nothing; write how many frames a row "
+                  "joins, or how far rows are apart in hop");
       return nullptr;
     }
     if (o.left >= o.frames) {
@@ -110,9 +109,9 @@ class Stack final : public RowStage {
     }
     constexpr std::int64_t kMostColumns = 1 << 20;
     if (std::int64_t{o.frames} * in.columns > kMostColumns) {
-      check.error("frames", fmt::format("is {} but must be at most {} for rows of {} columns",
-                                        o.frames, std::max<std::int64_t>(1, kMostColumns / in.columns),
-                                        in.columns));
+      check.error("frames",
+                  fmt::format("is {} but must be at most {} for rows of {} columns", o.frames,
+                              std::max<std::int64_t>(1, kMostColumns / in.columns), in.columns));
       return nullptr;
     }
     if (o.frames > 1) {

@@ -58,9 +58,8 @@ void finish_spilled(RowPartFile& file, const UtteranceSteps& finish, std::int64_
       continue;
     }
     // Writes behind the rows that are read, or before them where there is room again.
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(wanted_rows) * static_cast<std::uint64_t>(wanted) *
-        sizeof(float);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(wanted_rows) *
+                                static_cast<std::uint64_t>(wanted) * sizeof(float);
     auto next = std::make_unique<SpilledRows>(
         file, bytes <= utterance->begin() ? 0 : utterance->end(), wanted_rows, wanted);
     step->run(*utterance, *next);

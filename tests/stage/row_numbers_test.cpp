@@ -115,7 +115,7 @@ Rows stacked(const Rows& in, const StackOptions& o, int columns) {
     if (!is_row) return out;
     Rows window;
     for (std::size_t f = begin; f < begin + frames; ++f)
-      window.push_back(f < padded.size()                          ? padded[f]
+      window.push_back(f < padded.size()                         ? padded[f]
                        : o.tail == StackOptions::Tail::replicate ? in.back()
                                                                  : fill);
     std::vector<double> row;
@@ -244,14 +244,16 @@ TEST_CASE("stack: LFR 7/6 of FunASR, a pair filled up, a pair dropped, a context
   in.resize(3);
   CHECK(first_column({.tail = value, .value = 1.0}) == std::vector{0, 1, 2, 1});
   CHECK(first_column({.tail = drop}) == std::vector{0, 1});
-  const std::vector<float> context = made(
-      *stack_step({.frames = 11, .hop = 1, .left = 5, .head = StackOptions::Head::value,
-                   .tail = value, .order = StackOptions::Order::band_major}),
-      in, 2);
+  const std::vector<float> context = made(*stack_step({.frames = 11,
+                                                       .hop = 1,
+                                                       .left = 5,
+                                                       .head = StackOptions::Head::value,
+                                                       .tail = value,
+                                                       .order = StackOptions::Order::band_major}),
+                                          in, 2);
   REQUIRE(context.size() == 66);
   CHECK(std::vector<float>(context.begin() + 22, context.begin() + 44) ==
-        std::vector<float>{0, 0, 0, 0, 0,   1,   2,   0, 0, 0, 0,
-                           0, 0, 0, 0, 100, 101, 102, 0, 0, 0, 0});
+        std::vector<float>{0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 100, 101, 102, 0, 0, 0, 0});
 }
 
 TEST_CASE("fit_rows: exact numbers, multiples, rows that are always added") {
@@ -327,8 +329,7 @@ TEST_CASE("stack, fit_rows, sliding_cmvn: the same rows in one block and in many
          in.resize((in.size() + 1 + 15) / 16 * 16, std::vector<double>(16, 0.0));
          return in;
        }},
-      {"sliding_cmvn, window: 30, center: true",
-       [&](const Rows& in) { return slid(in, slide); }},
+      {"sliding_cmvn, window: 30, center: true", [&](const Rows& in) { return slid(in, slide); }},
   };
   int n = 0;
   for (const Case& c : cases) {
@@ -363,15 +364,15 @@ TEST_CASE("stack, fit_rows: a loader finishes the rows of a recording of several
   for (const std::int64_t count : {1, 2, 7, 40}) {
     CAPTURE(count);
     const Rows in = random_rows(count, 2, random);
-    Rows expected = stacked(
-        in, {.frames = 3, .hop = 2, .left = 1, .tail = StackOptions::Tail::replicate}, 2);
+    Rows expected =
+        stacked(in, {.frames = 3, .hop = 2, .left = 1, .tail = StackOptions::Tail::replicate}, 2);
     while (expected.size() % 4 != 0) expected.push_back(std::vector<double>(6, 0.5));
     rows.clear();
     for (std::int64_t first = 0; first < count; first += 3) {
       const std::int64_t n = std::min<std::int64_t>(3, count - first);
       auto part = std::make_shared<MelPart>();
-      auto buffer = std::make_shared<Buffer>(
-          pool.lease(static_cast<std::size_t>(n) * 2 * sizeof(float)));
+      auto buffer =
+          std::make_shared<Buffer>(pool.lease(static_cast<std::size_t>(n) * 2 * sizeof(float)));
       const std::vector<float> values = floats({in.begin() + first, in.begin() + first + n});
       std::copy(values.begin(), values.end(), buffer->as<float>());
       part->data = std::move(buffer);
@@ -436,8 +437,14 @@ TEST_CASE("stack, fit_rows, sliding_cmvn: each window of segment is a recording 
         in.emplace_back(at, at + 8);
       }
       if (frames == 6)
-        in = stacked(in, {.frames = 3, .hop = 2, .left = 1, .head = StackOptions::Head::value,
-                          .tail = StackOptions::Tail::value, .value = 0.25}, 8);
+        in = stacked(in,
+                     {.frames = 3,
+                      .hop = 2,
+                      .left = 1,
+                      .head = StackOptions::Head::value,
+                      .tail = StackOptions::Tail::value,
+                      .value = 0.25},
+                     8);
       else if (frames == 11)
         in = slid(in, {.window = 4, .center = true});
       else
@@ -489,8 +496,7 @@ TEST_CASE("stack, fit_rows, sliding_cmvn: what cannot be is refused, with what c
       {last("stack, lfr_m: 7"), "use 'frames' instead"},
       {last("fit_rows"), "last: needs rows, multiple above 1 or extra: how many rows"},
       {last("fit_rows, pad_to: 16"), "use 'multiple' instead"},
-      {last("sliding_cmvn, window: 50"),
-       "last.min_window: is 100 but must be at most window (50)"},
+      {last("sliding_cmvn, window: 50"), "last.min_window: is 100 but must be at most window (50)"},
       {last("sliding_cmvn, cmn_window: 300"), "use 'window' instead"},
       {"  two: {stage: stack, from: mel}\n  three: {stage: stack, from: mel}\n"
        "  last: {stage: concat, from: [two, three]}\n",

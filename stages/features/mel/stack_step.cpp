@@ -24,8 +24,7 @@ class StackStep final : public FinishStep {
     for (std::int64_t first = 0; first < out.rows(); first += piece) {
       const std::int64_t n = std::min(piece, out.rows() - first);
       const std::int64_t begin = std::max<std::int64_t>(0, first * o_.hop - o_.left);
-      const std::int64_t end =
-          std::min(in.rows(), (first + n - 1) * o_.hop - o_.left + o_.frames);
+      const std::int64_t end = std::min(in.rows(), (first + n - 1) * o_.hop - o_.left + o_.frames);
       const float* from = in.get(begin, end - begin, room);
       float* to = out.place(first, n, room_out);
       for (std::int64_t r = 0; r < n; ++r)
