@@ -59,12 +59,14 @@ struct StackStageOptions {
             "[frames], less than frames; FunASR: (frames - 1) / 2")
         .range(0, kMostFrames - 1);
     s.field("head", stack.head,
-            "what frames before the first are; replicate: copies of it; value: filled with value")
+            "what frames before the first are; replicate: copies of the first; value: filled with "
+            "value")
         .used_with("left", [this] { return stack.left > 0; });
-    s.field("tail", stack.tail,
-            "the last rows; drop: only rows whose frames are all there; otherwise a row for every "
-            "hop frames, also begun ones, and frames after the last are with replicate copies of "
-            "it, with value filled with value");
+    s.field(
+        "tail", stack.tail,
+        "the last rows; drop: only rows whose frames are all there; replicate, value: a row for "
+        "every hop frames, also begun ones, where frames after the last are copies of the last, "
+        "or filled with value");
     s.field("value", stack.value, "value of frames before the first and after the last")
         .range(-1e30, 1e30)
         .used_with("head: value or tail: value", [this] { return has_value(); });

@@ -11,9 +11,12 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/run/stage_runner.h"
+#include "stages/facts.h"
 #include "stages/features/mel/fit_step.h"
 #include "stages/features/mel/sliding_step.h"
 #include "stages/features/mel/stack_step.h"
+#include "stages/features/row_stage.h"
 #include "stages/training/recording_rows.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
@@ -183,6 +186,94 @@ Output output(const TempFolder& folder, const std::string& yaml, const std::stri
   return read_output(folder / name);
 }
 
+// Runs a stage on the rows of one recording, in blocks of `block` rows; the steps that remain are
+// done as a loader does them.
+struct Ran {
+  std::vector<float> values;
+  std::int64_t rows = 0;
+  std::string reason;  // why it was skipped; "" if it was not
+};
+
+class RowsRunner {
+ public:
+  RowsRunner(const std::string& stage, const OptionList& options, int columns, int frames = 0)
+      : runner_(stage, options), pool_(std::size_t{1} << 26) {
+    in_->name = "mel";
+    in_->columns = columns;
+    in_->frames = frames;
+    in_->unit = "ln power";
+    in_->sample_rate = 16000;
+    in_->hop = 160;
+    in_->frames_of = [](std::int64_t samples) { return samples / 160; };
+    Properties given;
+    given.set(property::kFeatures, std::shared_ptr<const FeatureInfo>(in_));
+    given.set(property::kFullBatch, FullBatch{8, 1 << 20});
+    planned = runner_.plan(given);
+  }
+  [[nodiscard]] std::shared_ptr<const FeatureInfo> out() const {
+    return planned.properties.get_or(property::kFeatures, nullptr);
+  }
+  [[nodiscard]] std::optional<std::int64_t> length_of(std::int64_t rows) {
+    const auto* lengths = dynamic_cast<const TellsLength*>(&runner_.stage());
+    REQUIRE(lengths != nullptr);
+    const auto length = lengths->length_of({16000, rows * 160, rows});
+    return length ? std::optional(length->rows) : std::nullopt;
+  }
+  [[nodiscard]] std::size_t bound(std::size_t bytes) const {
+    return dynamic_cast<const RowStage&>(const_cast<StageRunner&>(runner_).stage())
+        .output_bound({}, bytes);
+  }
+
+  // `rows`: frames, or with `frames` the frames of all windows.
+  Ran run(const Rows& rows, std::int64_t block) {
+    const std::vector<float> values = floats(rows);
+    const std::int64_t each = std::max(1, in_->frames);
+    const auto count = static_cast<std::int64_t>(rows.size()) / each;
+    const auto width = static_cast<std::int64_t>(in_->values_per_row());
+    std::vector<std::shared_ptr<const MelBatch>> blocks;
+    for (std::int64_t first = 0; first < count; first += block) {
+      auto part = std::make_shared<MelPart>();
+      part->first_row = first;
+      part->row_count = std::min(block, count - first);
+      part->last = first + block >= count;
+      auto buffer = std::make_shared<Buffer>(
+          pool_.lease(static_cast<std::size_t>(part->row_count * width) * sizeof(float)));
+      std::copy_n(values.begin() + first * width, part->row_count * width, buffer->as<float>());
+      part->data = std::move(buffer);
+      auto batch = std::make_shared<MelBatch>();
+      batch->info = in_;
+      batch->parts.push_back(std::move(part));
+      blocks.push_back(std::move(batch));
+    }
+    const auto made = runner_.stream<MelBatch>(blocks);
+    Ran out;
+    if (!made.ok()) {
+      out.reason = made.entry.reason;
+      return out;
+    }
+    RecordingRows all(this->out(), NumberType::float32);
+    bool is_complete = false;
+    for (const auto& batch : made.blocks) {
+      const auto part = batch->parts.at(0);
+      REQUIRE(part != nullptr);
+      is_complete = all.add(part, part->last ? part->first_row + part->row_count : -1);
+    }
+    REQUIRE(is_complete);
+    const auto* from = reinterpret_cast<const float*>(all.data());
+    out.rows = all.count();
+    out.values.assign(
+        from, from + all.count() * static_cast<std::int64_t>(this->out()->values_per_row()));
+    return out;
+  }
+
+  Planned planned;
+
+ private:
+  StageRunner runner_;
+  BufferPool pool_;
+  std::shared_ptr<FeatureInfo> in_ = std::make_shared<FeatureInfo>();
+};
+
 // The rows of a recording in a pipeline without the stage.
 Rows plain(const Output& all, const std::string& path) {
   const std::vector<float> values = all.rows_of(path);
@@ -302,6 +393,107 @@ TEST_CASE("sliding_cmvn: mean and deviation over Kaldi's windows, in pieces of a
     CAPTURE(i);
     CHECK(worst < 2e-7);
   }
+}
+
+TEST_CASE("stack, fit_rows, sliding_cmvn: as stages, of recordings in blocks and of windows") {
+  std::mt19937 random(19);
+  struct Case {
+    std::string stage;
+    OptionList options;
+    std::int64_t least;  // rows for one row
+    std::function<Rows(const Rows&)> expected;
+  };
+  const StackOptions lfr{.frames = 7, .hop = 6, .left = 3, .tail = StackOptions::Tail::replicate};
+  const Case cases[] = {
+      {"stack",
+       {{"frames", 7}, {"hop", 6}, {"left", 3}, {"tail", "replicate"}},
+       1,
+       [&](const Rows& in) { return stacked(in, lfr, 2); }},
+      {"stack",
+       {{"frames", 4}},
+       4,
+       [](const Rows& in) { return stacked(in, {.frames = 4, .hop = 4}, 2); }},
+      {"fit_rows",
+       {{"rows", 12}, {"value", 0.5}},
+       1,
+       [](Rows in) {
+         in.resize(12, {0.5, 0.5});
+         return in;
+       }},
+      {"fit_rows",
+       {{"multiple", 16}, {"extra", 1}},
+       1,
+       [](Rows in) {
+         in.resize((in.size() + 16) / 16 * 16, {0.0, 0.0});
+         return in;
+       }},
+      {"fit_rows",
+       {{"multiple", 3}, {"rest", "drop"}},
+       3,
+       [](Rows in) {
+         in.resize(in.size() / 3 * 3);
+         return in;
+       }},
+      {"sliding_cmvn",
+       {{"window", 5}, {"center", true}},
+       1,
+       [](const Rows& in) { return slid(in, {.window = 5, .center = true}); }},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.stage);
+    RowsRunner stage(c.stage, c.options, 2);
+    REQUIRE(stage.planned.errors.empty());
+    const bool is_exact = c.stage != "sliding_cmvn";
+    for (const std::int64_t count : {1, 2, 3, 4, 6, 7, 12, 31, 32}) {
+      CAPTURE(count);
+      const Rows in = random_rows(count, 2, random);
+      const Ran whole = stage.run(in, count);
+      for (const std::int64_t block : {1, 2, 5, 17}) {
+        const Ran blocks = stage.run(in, block);
+        CHECK(blocks.values == whole.values);
+        CHECK(blocks.reason == whole.reason);
+      }
+      if (count < c.least) {
+        CHECK(whole.reason == fmt::format("has {} frames, {} are needed", count, c.least));
+        CHECK(stage.length_of(count) == std::nullopt);
+        continue;
+      }
+      CHECK(whole.reason == "");
+      const Rows expected = c.expected(in);
+      CHECK(stage.length_of(count) == whole.rows);
+      CHECK(stage.out()->frames_of(count * 160) == whole.rows);
+      CHECK(stage.bound(static_cast<std::size_t>(count) * 8) >= whole.values.size() * 4);
+      REQUIRE(whole.rows == static_cast<std::int64_t>(expected.size()));
+      const std::vector<float> values = floats(expected);
+      double worst = 0;
+      for (std::size_t i = 0; i < values.size(); ++i)
+        worst = std::max<double>(worst, std::abs(whole.values[i] - values[i]));
+      CHECK(worst <= (is_exact ? 0.0 : 2e-6));
+    }
+    // Windows of 8 frames, each by itself.
+    RowsRunner windows(c.stage, c.options, 2, 8);
+    REQUIRE(windows.planned.errors.empty());
+    const Rows in = random_rows(24, 2, random);
+    std::vector<float> expected;
+    for (std::ptrdiff_t w = 0; w < 3; ++w) {
+      const std::vector<float> one =
+          floats(c.expected({in.begin() + w * 8, in.begin() + w * 8 + 8}));
+      expected.insert(expected.end(), one.begin(), one.end());
+    }
+    const Ran made = windows.run(in, 2);
+    CHECK(made.rows == 3);
+    REQUIRE(made.values.size() == expected.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      worst = std::max<double>(worst, std::abs(made.values[i] - expected[i]));
+    CHECK(worst <= (is_exact ? 0.0 : 2e-6));
+  }
+  const RowsRunner stack("stack", {{"frames", 7}, {"hop", 6}, {"left", 3}}, 80);
+  CHECK(stack.out()->columns == 560);
+  CHECK(stack.out()->hop == 960);
+  CHECK(stack.out()->axis == "feature");
+  CHECK(stack.out()->unit == "ln power");
+  CHECK(RowsRunner("fit_rows", {{"rows", 1024}}, 128).out()->axis == "band");
 }
 
 TEST_CASE("stack, fit_rows, sliding_cmvn: the same rows in one block and in many, and in windows") {

@@ -143,8 +143,8 @@ constexpr MelOptionRow kTable[] = {
      "Whisper and NeMo do so"},
     {"drop_exact", &O::drop_exact,
      "drops the last frame of a recording or segment where it ends with the last sample", "",
-     "of the padding where there is some: ceil(samples / hop) centred frames (TensorFlow's SAME); "
-     "without padding a frame needs one sample more than it has (Gemma)",
+     "padding counts: ceil(samples / hop) centred frames (TensorFlow's SAME); without padding a "
+     "frame needs one sample more than it has (Gemma)",
      kAny, kLastFrame, [](const O& o) { return o.drop_exact; }},
 
     {"normalized", &O::normalized, "number by which the spectrum is divided", "",
