@@ -1,5 +1,5 @@
 // The names by which other libraries know the options of features (mel, mfcc, deltas).
-#include "stages/features/row_names.h"
+#include "stages/other_names.h"
 
 namespace melflow::other_names {
 namespace {

@@ -18,7 +18,6 @@
 #include "pipeline/stage/side_by_side.h"
 #include "stages/facts.h"
 #include "stages/features/column_step.h"
-#include "stages/features/row_stage.h"
 #include "stages/items.h"
 #include "stages/node_group.h"
 #include "stages/row_type.h"
@@ -213,7 +212,7 @@ class Concat final : public SideBySide {
           name);
     // Steps that remain (MelPart::pending) are for some of the columns, and keep the rows.
     for (const Input* i : {&inputs().front(), &inputs()[k]})
-      if (const auto by = i->given.get(kResizedBy); by && a.frames == 0)
+      if (const auto by = i->given.get(property::kResizedBy); by && a.frames == 0)
         return fmt::format(
             "{} gives rows that {} made, which are not the frames of a recording; put concat "
             "before "

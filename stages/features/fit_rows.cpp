@@ -10,8 +10,8 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/fit_step.h"
-#include "stages/features/row_names.h"
 #include "stages/features/row_stage.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 

@@ -36,7 +36,8 @@ Properties RowStage::plan(const Properties& given, const Requirements&, PlanChec
   out_ = out;
   Properties properties = given;
   properties.set(property::kFeatures, out_);
-  if (const std::string name = resized_by(); !name.empty()) properties.set(kResizedBy, name);
+  if (const std::string name = resized_by(); !name.empty())
+    properties.set(property::kResizedBy, name);
   return properties;
 }
 

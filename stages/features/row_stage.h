@@ -12,17 +12,12 @@
 #include <string>
 
 #include "pipeline/options/schema.h"
-#include "pipeline/stage/facts.h"
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/items.h"
 #include "stages/length.h"
 
 namespace melflow {
-
-/// The stage that made rows of another number out of the frames of a recording or window; not set
-/// where rows are frames.
-inline constexpr Property<std::string> kResizedBy{"resized_by"};
 
 /// The settings of a stage whose options without an effect are not recorded.
 template <class Options>

@@ -7,8 +7,8 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/sliding_step.h"
-#include "stages/features/row_names.h"
 #include "stages/features/row_stage.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 namespace {
