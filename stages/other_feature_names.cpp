@@ -1,4 +1,4 @@
-// The names by which other libraries know the options of features (mel, mfcc, deltas).
+// The names by which other libraries know the options of features.
 #include "stages/other_names.h"
 
 namespace melflow::other_names {
