@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The licences of the libraries that a wheel or a bundle carries.
 
-In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...]
+In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...] [--gpl]
          FOLDER: what is to be packed, on the Debian system whose libraries were copied. Writes into OUT the notices of
          their packages and the texts that these refer to, and LIBRARIES.txt: each library with its licence, its source
          package and version, and where that is to be had. Prints the licence expression (SPDX) of all that is inside.
@@ -9,7 +9,7 @@ In:  licences.py FOLDER --notices OUT [--compiled-in PACKAGE...]
          checks what is packed.
 Out: exit status 1, with a line each, where a library is not in the table below or is under the GPL.
 
-PACKAGE: Debian packages whose code is compiled in.
+PACKAGE: Debian packages whose code is compiled in. --gpl: libraries under the GPL are allowed.
 """
 
 from __future__ import annotations
@@ -101,11 +101,11 @@ def libraries_in(path: pathlib.Path) -> list[str]:
     return [name for name, data in packed(path) if is_library(name, data)]
 
 
-def complaint(name: str) -> str | None:
+def complaint(name: str, is_gpl: bool) -> str | None:
     licence = LICENCES.get(name_of(name))
     if licence is None:
         return f"{name}: is not in the table of {pathlib.Path(__file__).name}; look its licence up and add it"
-    if re.search(r"(?<!L)GPL", licence) and "WITH" not in licence:
+    if re.search(r"(?<!L)GPL", licence) and "WITH" not in licence and not is_gpl:
         return f"{name}: is under {licence}, and so would all be that is given away with it"
     return None
 
@@ -152,7 +152,7 @@ def write_notices(folder: pathlib.Path, out: pathlib.Path, compiled_in: list[str
     out.mkdir(parents=True, exist_ok=True)
     for package, _, _ in packages:
         shutil.copyfile(f"/usr/share/doc/{package}/copyright", out / f"{package}.txt")
-    for text in ("GPL-3", "LGPL-2", "LGPL-2.1", "Apache-2.0"):
+    for text in ("GPL-2", "GPL-3", "LGPL-2", "LGPL-2.1", "Apache-2.0"):
         shutil.copyfile(TEXTS / text, out / text)
     with open(out / "LIBRARIES.txt", "w", encoding="utf-8") as file:
         for library, licence, (_, source, version) in lines:
@@ -165,10 +165,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=pathlib.Path, metavar="PATH")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--gpl", action="store_true")
     parser.add_argument("--notices", type=pathlib.Path, metavar="OUT")
     parser.add_argument("--compiled-in", nargs="*", default=[], metavar="PACKAGE")
     arguments = parser.parse_args()
-    complaints = [f"{path}: {said}" for path in arguments.paths for one in libraries_in(path) if (said := complaint(one))]
+    complaints = [f"{path}: {said}" for path in arguments.paths for one in libraries_in(path) if (said := complaint(one, arguments.gpl))]
     for line in complaints:
         print(f"licences: {line}", file=sys.stderr)
     if complaints:

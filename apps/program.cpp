@@ -32,6 +32,7 @@
 #include "pipeline/base/text.h"
 #include "pipeline/base/version.h"
 #include "pipeline/base/warned_config_error.h"
+#include "stages/features/mel/real_fft.h"
 #include "stages/files/own_file.h"
 #include "stages/files/unique_fd.h"
 #include "stages/python/python_functions.h"
@@ -128,7 +129,9 @@ int run_verb(const std::vector<std::string>& arguments) {
       "Turns large audio corpora into mel-spectrogram features, through a pipeline written "
       "in YAML.",
       "melflow"};
-  app.set_version_flag("--version", std::string("melflow ") + kVersion, "prints the version");
+  app.set_version_flag(
+      "--version", fmt::format("melflow {}\ntransform: {}", kVersion, transform_name()),
+      "prints the version, and what does Fourier transforms that the kernels have no steps for");
   app.set_help_flag("-h,--help", "prints this help");
   app.require_subcommand(1);
   app.footer(kFooter);

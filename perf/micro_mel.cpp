@@ -1,22 +1,17 @@
-// Measures arithmetic: transforms alone, the whole mel kernel, and float16.
+// Measures arithmetic: the whole mel kernel, and float16.
 //
-//   fft_complex/N   FFTW's complex transform of N/2 points, from which N real samples' bins follow
-//   fft_real/N      FFTW's real transform of N, planned by rule
-//   fft_timed/N     the same, planned by timing (FFTW_MEASURE), which may differ from run to run
 //   mel_SET/NAME    MelKernel from samples in cache to finished rows, with the instruction set SET
 //
 // The relevant figure is s_per_frame, or s_per_value.
 #include <benchmark/benchmark.h>
-#include <fftw3.h>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "perf/micro.h"
 #include "pipeline/base/float16.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/features/mel/mel_presets.h"
@@ -24,66 +19,8 @@
 namespace {
 
 using namespace melflow;
-
-void per(benchmark::State& state, const char* what, double count) {
-  state.counters[what] =
-      benchmark::Counter(static_cast<double>(state.iterations()) * count,
-                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-}
-
-/// Tones and noise, in the range of int16 with some headroom.
-template <class Sample>
-std::vector<Sample> signal(std::int64_t n) {
-  std::vector<Sample> samples(static_cast<std::size_t>(n));
-  std::uint32_t seed = 1;
-  for (std::int64_t i = 0; i < n; ++i) {
-    seed = seed * 1664525U + 1013904223U;
-    const double x = 0.3 * std::sin(0.05 * static_cast<double>(i)) +
-                     0.1 * (static_cast<double>(seed >> 8U) / (1 << 23) - 1.0);
-    samples[static_cast<std::size_t>(i)] =
-        static_cast<Sample>(sizeof(Sample) == 2 ? 32767.0 * x : x);
-  }
-  return samples;
-}
-
-template <class Execute>
-void transform(benchmark::State& state, AlignedBuffer& in, AlignedBuffer& out, Execute execute) {
-  const std::vector<float> samples = signal<float>(static_cast<std::int64_t>(in.size()));
-  for (auto _ : state) {
-    // Restores the overwritten input, which would grow to infinity or fade to denormals.
-    std::copy(samples.begin(), samples.end(), in.data());
-    execute();
-    benchmark::DoNotOptimize(out.data());
-    benchmark::ClobberMemory();
-  }
-  per(state, "s_per_frame", 1);
-}
-
-void fft_complex(benchmark::State& state) {
-  const int n = static_cast<int>(state.range(0));
-  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n));
-  const fftwf_plan plan =
-      fftwf_plan_dft_1d(n / 2, reinterpret_cast<fftwf_complex*>(in.data()),
-                        reinterpret_cast<fftwf_complex*>(out.data()), FFTW_FORWARD, FFTW_ESTIMATE);
-  transform(state, in, out, [plan] { fftwf_execute(plan); });
-  fftwf_destroy_plan(plan);
-}
-
-void fft_real(benchmark::State& state) {
-  const int n = static_cast<int>(state.range(0));
-  const FftPlan plan(n);
-  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
-  transform(state, in, out, [&] { plan.execute(in.data(), out.data()); });
-}
-
-void fft_timed(benchmark::State& state) {
-  const int n = static_cast<int>(state.range(0));
-  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
-  const fftwf_plan plan = fftwf_plan_dft_r2c_1d(
-      n, in.data(), reinterpret_cast<fftwf_complex*>(out.data()), FFTW_MEASURE);
-  transform(state, in, out, [plan] { fftwf_execute(plan); });
-  fftwf_destroy_plan(plan);
-}
+using micro::per;
+using micro::signal;
 
 /// The two-stage job's mel stage.
 MelOptions leak() {
@@ -186,7 +123,4 @@ void float16(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK(fft_complex)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
-BENCHMARK(fft_real)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
-BENCHMARK(fft_timed)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK(float16);

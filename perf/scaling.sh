@@ -54,7 +54,10 @@ cleanup() {
 }
 trap cleanup EXIT
 trap 'exit 130' HUP INT TERM
-use_bundle melflow_hand_fused
+use_bundle melflow_decode_only
+programs=(melflow decoding)
+# A build without FFTW has no loop by hand.
+if [[ -x $BIN/melflow_hand_fused ]]; then programs=(melflow hand-fused decoding copy); fi
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
@@ -141,7 +144,7 @@ for count in ${workers//,/ }; do
   fi
   measured melflow "$count" || die "melflow failed with $count workers"
   list_of "$(awk "BEGIN { print int($seconds * $parts * $part / $took) }")"
-  for program in melflow hand-fused decoding copy; do row $program "$count"; done
+  for program in "${programs[@]}"; do row "$program" "$count"; done
   last=$count
 done
 if [[ $has_device == 1 && $last -gt 0 ]]; then row cuda "$last"; fi

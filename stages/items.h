@@ -20,6 +20,7 @@
 
 #include "pipeline/base/memory.h"
 #include "pipeline/base/number_type.h"
+#include "stages/declared_audio.h"
 #include "stages/files/file_state.h"
 #include "stages/files/unique_fd.h"
 
@@ -51,8 +52,9 @@ struct FileRef {
   /// Where the bytes are, if not in a file of their own; else without a value and null.
   std::optional<FilePart> part;
   std::shared_ptr<const Container> container;
-  int channel = 0;      ///< of the file, from 1, which alone is the recording; 0: all are
-  double duration = 0;  ///< by the list that names it [s]; 0: it does not say so
+  int channel = 0;  ///< of the file, from 1, which alone is the recording; 0: all are
+  /// What the entries of the list that are cut out of it say, each once where they follow another.
+  std::vector<DeclaredAudio> declared;
 
   [[nodiscard]] std::size_t bytes() const { return 0; }
   [[nodiscard]] std::size_t rows() const { return 0; }
@@ -185,6 +187,8 @@ struct Batch {
 struct ComputedBy {
   std::string backend, instruction_set;
   bool wide_sets_agree = false;  ///< whether AVX2 and AVX-512 give the same bytes
+  /// What did the Fourier transform on the CPU, "fftw" or "melflow", where it was not the lanes.
+  std::string transform = "";
 
   /// Returns the instruction sets that give the same bytes as `set`, which may also name the
   /// backend or other sets: "avx2 or avx512" where these agree, else "avx2 with FFTW".

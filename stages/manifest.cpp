@@ -165,9 +165,9 @@ void Manifest::order_by_split(const std::vector<std::string>& first) {
   reorder(order);
 }
 
-void Manifest::set_duration(std::size_t i, double seconds) {
-  if (durations_.size() <= i) durations_.resize(i + 1);
-  durations_[i] = seconds;
+void Manifest::set_declared(std::size_t i, const DeclaredAudio& audio) {
+  if (declared_.size() <= i) declared_.resize(i + 1);
+  declared_[i] = audio;
 }
 
 void Manifest::reorder(const std::vector<std::size_t>& order) {
@@ -185,9 +185,9 @@ void Manifest::reorder(const std::vector<std::size_t>& order) {
   if (has_spans()) put(spans_, 1);
   put(targets_, target_names_.size());
   put(texts_, text_names_.size());
-  if (!durations_.empty()) {
-    durations_.resize(order.size());
-    put(durations_, 1);
+  if (!declared_.empty()) {
+    declared_.resize(order.size());
+    put(declared_, 1);
   }
   if (problems_.empty()) return;
   std::map<std::size_t, std::string> problems;
@@ -348,7 +348,7 @@ std::size_t Manifest::memory_bytes() const {
   std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
                   texts_.capacity() * 8 + spans_.capacity() * sizeof(Span) +
-                  durations_.capacity() * 8;
+                  declared_.capacity() * sizeof(DeclaredAudio);
   // Includes the copies of names in an output's index while that is written.
   for (const std::string& name : label_names_.list) n += sizeof(std::string) + 3 * name.capacity();
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;

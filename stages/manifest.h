@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "stages/declared_audio.h"
 #include "stages/files/file_state.h"
 #include "stages/growing_text.h"
 
@@ -59,8 +60,8 @@ class Manifest {
   /// Marks an entry that is not to be read, such as a folder that cannot be listed, with the
   /// reason.
   void set_problem(std::size_t i, std::string problem) { problems_[i] = std::move(problem); }
-  /// Notes how long the list says that the entry's recording is [s].
-  void set_duration(std::size_t i, double seconds);
+  /// Notes what the list says of the entry's recording.
+  void set_declared(std::size_t i, const DeclaredAudio& audio);
   void set_label(std::size_t i, std::string_view label);
   /// Sets any number of labels of a file; from then on every file has a set of labels.
   void set_labels(std::size_t i, std::span<const std::string_view> labels);
@@ -153,9 +154,9 @@ class Manifest {
     const auto it = problems_.find(i);
     return it == problems_.end() ? std::string_view() : it->second;
   }
-  /// How long the list says that the entry's recording is [s]; 0 where it does not.
-  [[nodiscard]] double duration(std::size_t i) const {
-    return i < durations_.size() ? durations_[i] : 0;
+  /// What the list says of the entry's recording.
+  [[nodiscard]] DeclaredAudio declared(std::size_t i) const {
+    return i < declared_.size() ? declared_[i] : DeclaredAudio{};
   }
   /// The number of the file's label; -1 for none, or where a set has more or fewer than one.
   [[nodiscard]] std::int32_t label(std::size_t i) const;
@@ -199,8 +200,8 @@ class Manifest {
   std::vector<std::uint32_t> listed_;  // empty: the order of the list
   bool are_all_files_ = false;
   std::optional<SpanUnit> span_unit_;
-  std::vector<Span> spans_;        // empty where there is no unit
-  std::vector<double> durations_;  // [s], up to the last entry with one
+  std::vector<Span> spans_;              // empty where there is no unit
+  std::vector<DeclaredAudio> declared_;  // up to the last entry with any
   std::vector<std::string> target_names_;
   std::vector<float> targets_;  // [files, targets]
   std::vector<std::string> text_names_;

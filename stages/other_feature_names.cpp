@@ -263,6 +263,7 @@ constexpr OtherValue kMelValues[] = {
     {"pad_mode", "wrap", kNoWrap},
     {"pad_mode", "none", "write center: false, so that nothing is padded"},
     {"n_fft", "*s", kNoTime},
+    {"top_db", "*dB", "write decibels as a number without a unit, such as 80"},
     {"fmin", "*Hz", kInHertz},
     {"fmin", "*k", kInHertz},
     {"fmax", "*Hz", kInHertz},

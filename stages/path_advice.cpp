@@ -30,12 +30,16 @@ std::string url_problem(std::string_view path) {
   const std::string is =
       fmt::format("'{}' is a URL, and paths of mounted disks are read and written", excerpt(path));
   if (scheme == "file") return fmt::format("{}; write {}", is, excerpt(path.substr(end + 3)));
-  const char* const copier = scheme == "s3"                          ? "aws s3 sync"
-                             : scheme == "gs"                        ? "gcloud storage rsync"
-                             : scheme == "hf"                        ? "huggingface-cli download"
-                             : scheme == "http" || scheme == "https" ? "wget or curl"
-                                                                     : "the program that it is for";
-  return fmt::format("{}; copy between it and a folder with {}, and name the folder", is, copier);
+  return fmt::format("{}; copy between it and a folder with {}, and name the folder", is,
+                     copier_of(scheme));
+}
+
+const char* copier_of(std::string_view scheme) {
+  return scheme == "s3"                          ? "aws s3 sync"
+         : scheme == "gs"                        ? "gcloud storage rsync"
+         : scheme == "hf"                        ? "huggingface-cli download"
+         : scheme == "http" || scheme == "https" ? "wget or curl"
+                                                 : "the program that it is for";
 }
 
 }  // namespace melflow

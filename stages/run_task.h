@@ -17,7 +17,9 @@
 
 namespace melflow {
 
+template <class Batch>
 class BatchQueue;
+struct SampleBatch;
 class BufferPool;
 struct CorpusSurvey;
 struct FrozenCorpus;
@@ -58,7 +60,7 @@ struct Resume {
 
 /// A training program's parameters for a pass over the corpus (RunTask::delivery).
 struct BatchDelivery {
-  std::shared_ptr<BatchQueue> queue;
+  std::shared_ptr<BatchQueue<SampleBatch>> queue;
   /// Tells the program, before its next batch, what the run warns of as a whole.
   std::function<void(std::string)> warn = {};
   /// The memory of batches, which one pass leaves to the next. Null: each pass has its own.

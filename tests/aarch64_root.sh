@@ -27,7 +27,7 @@ there='
   cd "$1"
   . apps/use_ccache.sh
   cmake --preset aarch64
-  cmake --build --preset aarch64 --target melflow melflow_numerics_tests
+  cmake --build --preset aarch64 --target melflow melflow_numerics_tests melflow_numerics_own_tests
   qemu-aarch64-static build/aarch64/bin/melflow --version
   cd build/aarch64
   cp "$1/tests/support/tones.yaml" .

@@ -80,10 +80,16 @@ foreach(program ${PROGRAMS})
   configure_file(${SOURCE}/apps/bundle/start.sh.in ${folder}/bin/${name} @ONLY
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endforeach()
-execute_process(COMMAND python3 ${SOURCE}/apps/licences.py ${folder} --notices ${folder}/licences
+set(gpl "")
+set(BUNDLE_FFTW "")
+if(EXISTS ${folder}/lib/libfftw3f.so.3)
+  set(gpl --gpl)
+  set(BUNDLE_FFTW "But FFTW is, and with it this bundle as a whole; the preset `bundle` makes one without it.")
+endif()
+execute_process(COMMAND python3 ${SOURCE}/apps/licences.py ${folder} --notices ${folder}/licences ${gpl}
   --compiled-in libhdf5-dev nlohmann-json3-dev libcli11-dev OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 configure_file(${SOURCE}/LICENSE ${folder}/licences/melflow.txt COPYONLY)
-configure_file(${SOURCE}/apps/bundle/LICENCES ${folder}/LICENCES COPYONLY)
+configure_file(${SOURCE}/apps/bundle/LICENCES.in ${folder}/LICENCES @ONLY)
 
 file(COPY ${SOURCE}/config/pipelines DESTINATION ${folder}/share/melflow FILES_MATCHING PATTERN *.yaml)
 file(COPY ${SOURCE}/perf/gpu.sh ${SOURCE}/perf/scaling.sh ${SOURCE}/perf/programs.sh DESTINATION ${folder}/perf)

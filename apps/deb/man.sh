@@ -11,7 +11,7 @@ literal() { sed 's/\\/\\e/g; s/^\([.'"'"']\)/\\\&\1/; s/-/\\-/g'; }
 help=$("$program" --help)
 mapfile -t verbs < <(sed -n 's/^  \([a-z][a-z-]*\)  *[A-Z].*/\1/p' <<<"$help")
 cat <<END
-.TH MELFLOW 1 "" "$("$program" --version)" "User Commands"
+.TH MELFLOW 1 "" "$("$program" --version | head -n 1)" "User Commands"
 .SH NAME
 melflow \- turns audio corpora into mel\-spectrogram features
 .SH SYNOPSIS

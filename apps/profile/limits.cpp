@@ -56,13 +56,33 @@ auto stage_named(const RunReport& r, const std::string& name) {
                       [&](const StageReport& s) { return s.name == name; });
 }
 
+// The largest share of its time for which a node before `node`, near or far, is blocked: a full
+// queue fills those before it.
+double blocked_before(const RunReport& r, const std::string& node) {
+  double out = 0;
+  std::vector<std::string> behind{node};
+  for (std::size_t n = 0; n < behind.size(); ++n)
+    for (const EdgeReport& e : r.edges) {
+      if (e.to != behind[n] || std::find(behind.begin(), behind.end(), e.from) != behind.end())
+        continue;
+      behind.push_back(e.from);
+      if (const auto from = stage_named(r, e.from); from != r.stages.end())
+        out = std::max(out, share_of(from->time.blocked_output, *from));
+    }
+  return out;
+}
+
 // Finds a node that is given fewer slots than there are workers while the node before it is
 // blocked. It need not be at work all the time: a worker that leaves it goes on with what it has
 // made, and beside other programs a worker may come late to what waits for it. So a queue before
-// one slot is full because of that slot, even if it is empty in turn.
+// one slot is full because of that slot, even if it is empty in turn; but of a slot that is at work
+// for less than half of the time only where no other node is at work for more.
 Limit lost_to_few_slots(const RunReport& r, const Demands& demands) {
   constexpr double kHeld = 0.5;  // of the time at work or waiting for a worker, at least
   Limit out{Cause::slots};
+  double most_at_work = 0;
+  for (const StageReport& s : r.stages)
+    most_at_work = std::max(most_at_work, share_of(s.time.busy, s));
   for (std::size_t i = 0; i < r.stages.size(); ++i) {
     const StageReport& s = r.stages[i];
     const Demands::Stage& d = demands.stages[i];
@@ -71,10 +91,13 @@ Limit lost_to_few_slots(const RunReport& r, const Demands& demands) {
         d.slots >= std::min(most, demands.working_slots(most)))
       continue;
     const bool is_held = share_of(s.time.busy + s.time.waiting_core, s) >= kHeld;
+    const double at_work = share_of(s.time.busy, s);
+    if (at_work < kHeld && at_work < most_at_work) continue;
     for (const EdgeReport& e : r.edges) {
       const auto from = stage_named(r, e.from);
       if (e.to != s.name || from == r.stages.end()) continue;
-      double share = share_of(from->time.blocked_output, *from);
+      double share =
+          d.slots > 1 ? share_of(from->time.blocked_output, *from) : blocked_before(r, s.name);
       if (!is_held) share = std::min(share, share_of(s.time.waiting_input, s));
       if (d.slots > 1 && (!is_held || e.mean_depth < 0.5 * e.capacity)) continue;
       if (share > out.share) out = {Cause::slots, s.name, share};

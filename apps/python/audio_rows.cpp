@@ -1,8 +1,6 @@
 #include "apps/python/audio_rows.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <exception>
 #include <unordered_map>
 #include <utility>
 
@@ -50,9 +48,7 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
                      std::uint64_t store, int workers)
     : RowReader(chain->type(), chain->row_shape()),
       chain_(std::move(chain)),
-      store_(store),
-      workers_(std::make_unique<Workers>(1 + std::max(1, workers))) {
-  workers_->start_threads();
+      store_(store, workers, [this](std::size_t first) { return make(first); }) {
   StageRunner& source = chain_->source();
   files_ = dynamic_cast<ManifestSource*>(&source.stage());
   if (files_ == nullptr)
@@ -63,24 +59,6 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
   for (const std::string& warning : source.run_warnings()) remarks_.push_back(warning);
   for (std::size_t first = 0; first < manifest().size(); first = firsts_.size())
     firsts_.insert(firsts_.end(), count_from(first), first);
-}
-
-AudioRows::~AudioRows() {
-  const WithoutLockIfHeld free;
-  stop();
-}
-
-void AudioRows::stop() {
-  if (is_forked_off()) {  // a forked process does not have the threads
-    static_cast<void>(workers_.release());
-    return;
-  }
-  {
-    std::unique_lock lock(mutex_);
-    is_stopping_ = true;
-    computed_->wait(lock, [this] { return prefetched_.empty() && computing_ == 0; });
-  }
-  workers_.reset();
 }
 
 void AudioRows::place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps,
@@ -106,7 +84,8 @@ SourceItem AudioRows::item(std::size_t first) const {
   return source_->item(first);
 }
 
-RecordingStore::Rows AudioRows::make(std::size_t first) const {
+RecordingStore::Rows AudioRows::make(std::size_t first, std::int64_t begin,
+                                     std::int64_t end) const {
   check_process();
   auto file = std::static_pointer_cast<const FileRef>(item(first).payload);
   const std::string path = file->path;
@@ -114,26 +93,19 @@ RecordingStore::Rows AudioRows::make(std::size_t first) const {
   if (chain_->cuts())
     *made = chain_->recording(std::move(file), manifest(), first, count_from(first));
   else
-    made->push_back(chain_->rows(std::move(file), count_of(first)));
+    made->push_back(chain_->rows(std::move(file), count_of(first), begin, end));
   check(first, path, *made);
+  StageChain::Rows& rows = made->front();
+  if (rows.entry.outcome == Outcome::ok && !rows.is_whole && !rows.has(begin, end - begin))
+    rows.entry = {Outcome::failed, "", kIsOther};
   return made;
 }
 
-RecordingStore::Rows AudioRows::some_rows_of(const Wanted& wanted) const {
-  check_process();
-  if (RecordingStore::Rows there = store_.find(wanted.first)) return there;
-  const std::int64_t count = count_of(wanted.first);
-  if (chain_->cuts() || wanted.end * 10 > count * 9 || by_header_[wanted.first])
-    return rows_of(wanted.first);
-  auto file = std::static_pointer_cast<const FileRef>(item(wanted.first).payload);
-  const std::string path = file->path;
-  auto made = std::make_shared<StageChain::Recording>();
-  made->push_back(chain_->rows(std::move(file), count, wanted.begin, wanted.end));
-  check(wanted.first, path, *made);
-  StageChain::Rows& rows = made->front();
-  if (rows.entry.outcome == Outcome::ok && !rows.has(wanted.begin, wanted.end - wanted.begin))
-    rows.entry = {Outcome::failed, "", kIsOther};
-  return made;
+RecordingStore::Coming AudioRows::some_rows_of(const Wanted& wanted) const {
+  if (chain_->cuts() || wanted.end * 10 > count_of(wanted.first) * 9 || by_header_[wanted.first] ||
+      store_.has(wanted.first))
+    return store_.get(wanted.first);
+  return store_.compute([this, wanted] { return make(wanted.first, wanted.begin, wanted.end); });
 }
 
 // Fails rows that do not match the index: another file stamp, or another number of rows.
@@ -154,13 +126,9 @@ void AudioRows::check(std::size_t first, const std::string& path,
   }
 }
 
-RecordingStore::Rows AudioRows::rows_of(std::size_t first) const {
-  return store_.get(first, [&] { return make(first); });
-}
-
 std::vector<AudioRows::Measured> AudioRows::measure(std::size_t first) const {
   std::vector<Measured> out;
-  const RecordingStore::Rows all = rows_of(first);
+  const RecordingStore::Rows all = store_.get(first).get();
   for (const StageChain::Rows& rows : *all) {
     const bool is_ok = rows.entry.outcome == Outcome::ok;
     out.push_back({rows.entry, is_ok ? rows.count : 0});
@@ -196,7 +164,10 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
       w.end = std::max(w.end, end);
     }
   }
-  compute(wanted, is_urgent);
+  std::vector<RecordingStore::Coming> coming;
+  for (const Wanted& w : wanted)
+    coming.push_back(is_urgent ? some_rows_of(w) : store_.get(w.first));
+  for (std::size_t i = 0; i < wanted.size(); ++i) *wanted[i].to = coming[i].get();
   std::vector<std::size_t> lost;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const std::size_t at = entry_of(ranges[i].first);
@@ -211,75 +182,8 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
   return lost;
 }
 
-bool AudioRows::hold_workers() const {
-  const std::lock_guard lock(mutex_);
-  if (is_stopping_ || workers_->count() == 1) return false;
-  ++computing_;
-  return true;
-}
-
-void AudioRows::let_go_of_workers() const {
-  const std::lock_guard lock(mutex_);
-  --computing_;
-  computed_->notify_all();
-}
-
-// Requests are served in the order of arrival, so later batches do not delay earlier ones.
-void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t left = wanted.size();
-  std::exception_ptr error;
-  const auto one = [&](std::size_t i) {
-    std::exception_ptr own;
-    try {
-      *wanted[i].to = is_urgent ? some_rows_of(wanted[i]) : rows_of(wanted[i].first);
-    } catch (...) {
-      own = std::current_exception();
-    }
-    const std::lock_guard lock(mutex);
-    if (own) error = own;
-    if (--left == 0) changed.notify_one();
-  };
-  const bool has_workers = hold_workers();
-  std::vector<std::size_t> own;  // not for the workers: stored already, or being computed
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const std::size_t first = wanted[i].first;
-    if (!has_workers || store_.is_being_made(first) || store_.find(first) != nullptr)
-      own.push_back(i);
-    else
-      workers_->enqueue([&one, i] { one(i); });
-  }
-  for (const std::size_t i : own) one(i);
-  {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return left == 0; });
-  }
-  if (has_workers) let_go_of_workers();
-  if (error) std::rethrow_exception(error);
-}
-
 void AudioRows::prefetch(std::span<const Range> ranges) const {
-  for (const Range& r : ranges) {
-    const std::size_t first = firsts_[entry_of(r.first)];
-    if (store_.find(first) != nullptr || store_.is_being_made(first)) continue;
-    const std::lock_guard lock(mutex_);
-    if (is_stopping_ || workers_->count() == 1) return;
-    if (!prefetched_.insert(first).second) continue;
-    workers_->enqueue([this, first] {
-      const auto is_over = [this] {
-        const std::lock_guard stopping(mutex_);
-        return is_stopping_;
-      };
-      try {
-        if (!is_over()) static_cast<void>(rows_of(first));
-      } catch (...) {  // the caller that fetches the recording gets the error, too
-      }
-      const std::lock_guard done(mutex_);
-      prefetched_.erase(first);
-      computed_->notify_all();
-    });
-  }
+  for (const Range& r : ranges) store_.prefetch(firsts_[entry_of(r.first)]);
 }
 
 void AudioRows::drop(Scratch& scratch) const { static_cast<Fetched&>(scratch).recordings.clear(); }
@@ -309,7 +213,7 @@ void AudioRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
     const auto begin = static_cast<std::int64_t>(at - begin_of(entry));
     if (!all || ((*all)[part].entry.outcome == Outcome::ok &&
                  !(*all)[part].has(begin, static_cast<std::int64_t>(n))))
-      all = rows_of(firsts_[entry]);
+      all = store_.get(firsts_[entry]).get();
     const StageChain::Rows& has = (*all)[part];
     if (has.entry.outcome != Outcome::ok)
       throw RunError(fmt::format("{}: {}", manifest().name(entry), has.entry.reason));

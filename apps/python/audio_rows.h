@@ -10,26 +10,21 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
-#include "apps/python/process.h"
 #include "apps/python/recording_store.h"
 #include "apps/python/row_reader.h"
 #include "apps/python/stage_chain.h"
-#include "pipeline/run/workers.h"
 #include "stages/manifest.h"
 
 namespace melflow {
 
-class AudioRows final : public RowReader, public EndsWithPython {
+class AudioRows final : public RowReader {
  public:
   /// Lists the corpus. `text`, `name`: of the pipeline, as in StageChain. `store`: the memory limit
   /// for rows [bytes]; `workers`: computing threads. Throws ConfigError, RunError.
   AudioRows(const std::string& name, const std::string& text, const LoadOptions& options,
             std::uint64_t store, int workers);
-  ~AudioRows() override;
-  void stop() override;
 
   [[nodiscard]] const Manifest& manifest() const { return files_->manifest(); }
   [[nodiscard]] const StageChain& chain() const { return *chain_; }
@@ -76,17 +71,14 @@ class AudioRows final : public RowReader, public EndsWithPython {
     std::int64_t begin = 0, end = 0;  ///< of the recording's rows
     RecordingStore::Rows* to = nullptr;
   };
-  void compute(const std::vector<Wanted>& wanted, bool is_urgent) const;
-  // Returns whether there are workers; if so, they stay until let_go_of_workers().
-  [[nodiscard]] bool hold_workers() const;
-  void let_go_of_workers() const;
   [[nodiscard]] std::size_t count_from(std::size_t first) const {
     return manifest().entries_of_recording(first);
   }
   [[nodiscard]] SourceItem item(std::size_t first) const;
-  [[nodiscard]] RecordingStore::Rows make(std::size_t first) const;
-  [[nodiscard]] RecordingStore::Rows rows_of(std::size_t first) const;
-  [[nodiscard]] RecordingStore::Rows some_rows_of(const Wanted& wanted) const;
+  // Rows outside [begin, end) may be missing, except where the recording is cut into utterances.
+  [[nodiscard]] RecordingStore::Rows make(std::size_t first, std::int64_t begin = 0,
+                                          std::int64_t end = StageChain::kAll) const;
+  [[nodiscard]] RecordingStore::Coming some_rows_of(const Wanted& wanted) const;
   void check(std::size_t first, const std::string& path, StageChain::Recording& made) const;
   [[nodiscard]] std::size_t entry_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t begin_of(std::size_t entry) const {
@@ -101,21 +93,16 @@ class AudioRows final : public RowReader, public EndsWithPython {
   ManifestSource* files_ = nullptr;
   SourceStage* source_ = nullptr;
   std::vector<std::string> remarks_;
-  mutable RecordingStore store_;
   std::vector<std::size_t> firsts_;
   std::vector<std::uint64_t> ends_;  // the number after each entry's last row
   std::vector<FileStamp> stamps_;
   std::vector<bool> by_header_;
 
   mutable std::mutex source_mutex_;  // for a source that emits one item at a time
-  mutable std::mutex mutex_;         // guards the members below
+  mutable std::mutex mutex_;         // guards the next two
   mutable std::map<std::size_t, std::string> losses_;
   mutable std::string last_loss_;
-  mutable std::unordered_set<std::size_t> prefetched_;  // queued and not computed yet
-  mutable int computing_ = 0;  // calls that are waiting for work given to the workers
-  mutable Condition computed_{new std::condition_variable};
-  std::unique_ptr<Workers> workers_;  // has threads until `is_stopping_`
-  bool is_stopping_ = false;
+  mutable RecordingStore store_;  // the last one, since its threads use the others
 };
 
 }  // namespace melflow

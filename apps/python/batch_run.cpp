@@ -97,7 +97,7 @@ BatchRun::BatchRun(const Settings& settings) {
   for (const PlanNode& n : plan.nodes)
     if (n.info->traits.divides) dividers_.push_back(n.written);
   fingerprint_ = feature_fingerprint(node.stage->feature_settings());
-  queue_ = std::make_shared<BatchQueue>(batches.prefetch());
+  queue_ = std::make_shared<BatchQueue<SampleBatch>>(batches.prefetch());
   manifest_ = &lister(*plan.nodes.front().stage).manifest();
   const auto task = set_task(plan.services, {});
   task->delivery = std::make_shared<BatchDelivery>(BatchDelivery{
@@ -126,10 +126,10 @@ void BatchRun::run() {
   queue_->end();
 }
 
-BatchQueue::State BatchRun::take(SampleBatch& out, double seconds) {
+TakeResult BatchRun::take(SampleBatch& out, double seconds) {
   check_process();
-  const BatchQueue::State state = queue_->take(out, seconds);
-  if (state != BatchQueue::State::ended) return state;
+  const TakeResult state = queue_->take(out, seconds);
+  if (state != TakeResult::ended) return state;
   join();
   if (!error_.empty()) throw RunError(error_);
   return state;

@@ -15,6 +15,7 @@
 #include "config/load.h"
 #include "pipeline/run/runner.h"
 #include "stages/manifest.h"
+#include "stages/training/batch_queue.h"
 #include "stages/training/batch_source.h"
 #include "stages/training/sample_batch.h"
 
@@ -57,7 +58,7 @@ class BatchRun final : public EndsWithPython {
 
   /// Waits for a batch, at most `seconds`. Throws RunError where the run failed, after its last
   /// batch.
-  BatchQueue::State take(SampleBatch& out, double seconds);
+  TakeResult take(SampleBatch& out, double seconds);
   /// Cancels the pass and waits until it has ended.
   void stop() override;
 
@@ -80,7 +81,7 @@ class BatchRun final : public EndsWithPython {
   void run();
   void join();
 
-  std::shared_ptr<BatchQueue> queue_;
+  std::shared_ptr<BatchQueue<SampleBatch>> queue_;
   std::unique_ptr<Runner> runner_;
   const Manifest* manifest_ = nullptr;
   std::vector<BatchInput> inputs_;

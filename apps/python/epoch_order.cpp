@@ -15,6 +15,7 @@ EpochOrder::EpochOrder(Settings settings)
                                                  : settings_.together.samples.size(),
               Permutation::of_epoch(settings_.seed + 1, settings_.epoch)) {
   list_together();
+  if (settings_.shuffles && in_order_.empty() && !settings_.places.empty()) list_recordings();
   if (!settings_.lengths.empty()) {
     list_batches();
     count_ = ends_.size();
@@ -54,47 +55,46 @@ void EpochOrder::list_together() {
     row += rows[recording];
   }
   std::sort(places.begin(), places.end());
-  for (const Place& p : places) together_.push_back(p.sample);
+  for (const Place& p : places) in_order_.push_back(p.sample);
+}
+
+// In the order in which the whole list is shuffled for a Loader.
+void EpochOrder::list_recordings() {
+  std::vector<std::int64_t> samples(settings_.listed, -1);
+  for (std::size_t s = 0; s < settings_.places.size(); ++s)
+    samples[static_cast<std::size_t>(settings_.places[s])] = static_cast<std::int64_t>(s);
+  const Permutation of(settings_.listed, Permutation::of_epoch(settings_.seed, settings_.epoch));
+  for (std::uint64_t k = 0; k < settings_.listed; ++k)
+    if (const std::int64_t s = samples[of(k)]; s >= 0) in_order_.push_back(s);
 }
 
 void EpochOrder::list_batches() {
   Draws draws(Permutation::of_epoch(settings_.seed, settings_.epoch));
-  std::vector<std::vector<std::int64_t>> batches;
-  std::vector<std::int64_t> held, lengths;
-  const auto take = [&held](const std::vector<std::size_t>& places) {
-    std::vector<std::int64_t> out;
-    for (const std::size_t place : places) out.push_back(held[place]);
-    return out;
-  };
+  const bool has_buckets = settings_.bucket > 0;
+  Bucket<std::int64_t> bucket(has_buckets);
   // Without buckets the order does not depend on batches, so these start where earlier ones ended.
-  std::uint64_t next = settings_.bucket > 0 ? 0 : settings_.begin;
-  const std::uint64_t step = settings_.bucket > 0 ? settings_.bucket : settings_.samples;
-  while (next < settings_.samples) {
-    for (const std::uint64_t end = std::min(settings_.samples, next + step); next < end; ++next)
-      held.push_back(at(next));
-    lengths.clear();
-    for (const std::int64_t s : held)
-      lengths.push_back(settings_.lengths[static_cast<std::size_t>(s)]);
-    const BatchCut cut = settings_.bucket > 0 ? cut_by_length(lengths, settings_.limits,
-                                                              settings_.shuffles ? &draws : nullptr)
-                                              : cut_in_order(lengths, settings_.limits);
-    for (const auto& places : cut.full) batches.push_back(take(places));
-    held = take(cut.rest);
-  }
-  if (!settings_.drop_last && !held.empty()) {
-    fill_up(held);
-    batches.push_back(held);
-  }
-  if (settings_.bucket > 0 && settings_.shuffles) draws.shuffle(batches);
-  std::uint64_t passed = settings_.bucket > 0 ? 0 : settings_.begin;
-  for (const std::vector<std::int64_t>& batch : batches) {
-    if (passed < settings_.begin) {
-      passed += batch.size();
-      continue;
+  std::uint64_t passed = has_buckets ? 0 : settings_.begin;
+  const auto cut = [&](bool is_last) {
+    const auto is_batch = [&](std::vector<std::int64_t>& rest) {
+      if (!is_last || settings_.drop_last) return false;
+      fill_up(rest);
+      return true;
+    };
+    for (const std::vector<std::int64_t>& batch : bucket.cut(
+             settings_.limits, has_buckets && settings_.shuffles ? &draws : nullptr, is_batch)) {
+      if (passed < settings_.begin) {
+        passed += batch.size();
+        continue;
+      }
+      listed_.insert(listed_.end(), batch.begin(), batch.end());
+      ends_.push_back(listed_.size());
     }
-    listed_.insert(listed_.end(), batch.begin(), batch.end());
-    ends_.push_back(listed_.size());
+  };
+  for (std::uint64_t next = passed; next < settings_.samples; ++next) {
+    bucket.add(at(next), settings_.lengths[static_cast<std::size_t>(at(next))]);
+    if (bucket.arrived() == settings_.bucket) cut(false);
   }
+  if (!bucket.held().empty()) cut(true);
 }
 
 // Fills the batch up to a multiple of the ranks with samples from the beginning of the epoch that

@@ -1,6 +1,7 @@
 // The samples of each batch of an epoch, for batches of rows addressed by number (Python:
-// open().batches). A Loader has its own order: recordings by `BatchRun`, samples by
-// stages/training/sample_batcher.
+// open().batches). Whole recordings have the order that Manifest::shuffle gives them for a Loader,
+// and its buckets; of windows a Loader does not know the number, so stages/training/sample_batcher
+// draws them from a buffer.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 namespace melflow {
 
 /// The order is a function of the settings. Samples have numbers and are ordered by a permutation,
-/// which needs no memory, or with buckets or `max_rows` by a list.
+/// which needs no memory for windows.
 class EpochOrder {
  public:
   /// Used where it pays to take samples of one recording together. Recordings come in random order;
@@ -28,6 +29,10 @@ class EpochOrder {
   struct Settings {
     std::uint64_t samples = 0;
     std::vector<std::int64_t> lengths;  ///< of each sample [rows]; empty: they do not matter
+    /// Where samples are recordings, of each its place in a list of `listed` recordings. They come
+    /// in the order in which a Loader shuffles that list.
+    std::vector<std::int64_t> places;
+    std::uint64_t listed = 0;
     bool shuffles = true;
     std::size_t bucket = 0;  ///< samples of similar length are batched among this many
     std::uint64_t seed = 0, epoch = 0;
@@ -38,6 +43,7 @@ class EpochOrder {
   };
   explicit EpochOrder(Settings settings);
 
+  [[nodiscard]] std::uint64_t samples() const { return settings_.samples; }
   /// The number of batches from `begin` on, for each rank.
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
@@ -57,16 +63,17 @@ class EpochOrder {
 
  private:
   [[nodiscard]] std::int64_t at(std::uint64_t place) const {
-    if (!together_.empty()) return together_[static_cast<std::size_t>(place)];
+    if (!in_order_.empty()) return in_order_[static_cast<std::size_t>(place)];
     return static_cast<std::int64_t>(settings_.shuffles ? order_(place) : place);
   }
   void list_together();
+  void list_recordings();
   void list_batches();
   void fill_up(std::vector<std::int64_t>& batch) const;
 
   const Settings settings_;
   const Permutation order_, others_;
-  std::vector<std::int64_t> together_;        // all samples in order; none: ordered by order_
+  std::vector<std::int64_t> in_order_;        // all samples; none: ordered by order_
   std::vector<std::int64_t> recording_ends_;  // of samples by recording; none: not together
   std::uint64_t count_ = 0;
   std::vector<std::int64_t> listed_;  // the samples of all batches from `begin` on

@@ -1,11 +1,19 @@
 #include "apps/python/list_columns.h"
 
-#include <string>
+#include <memory>
 #include <utility>
 
 #include "apps/python/text_caster.h"
 
 namespace melflow {
+
+void add_rows(SampleBatch::Rows rows, const std::string& name, const std::string& length,
+              nb::dict& out) {
+  auto owner = std::make_unique<Buffer>(std::move(rows.data));
+  void* data = owner->data();
+  out[nb::cast(name)] = array(std::move(owner), data, rows.shape, dtype_of(rows.type));
+  if (!rows.lengths.empty()) out[nb::cast(length)] = array(std::move(rows.lengths));
+}
 
 void describe(const Manifest& list, const std::vector<std::int64_t>& files, nb::dict& out) {
   nb::list paths, texts, sets;

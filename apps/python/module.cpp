@@ -48,14 +48,9 @@ std::int64_t number_by(std::string_view node, const SubItem* result) {
 nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   nb::dict out;
   for (std::size_t k = 0; k < batch.inputs.size(); ++k) {
-    SampleBatch::Rows& rows = batch.inputs[k];
     const std::string& name = run.inputs()[k].name;
-    auto owner = std::make_unique<Buffer>(std::move(rows.data));
-    void* data = owner->data();
-    out[nb::cast(name)] = array(std::move(owner), data, rows.shape, dtype_of(batch.type));
-    if (rows.lengths.empty()) continue;
-    const std::string length = batch.inputs.size() == 1 ? "length" : name + "_length";
-    out[nb::cast(length)] = array(std::move(rows.lengths));
+    add_rows(std::move(batch.inputs[k]), name,
+             batch.inputs.size() == 1 ? "length" : name + "_length", out);
   }
   describe(run.manifest(), batch.files, out);
   for (std::int64_t& file : batch.files)
@@ -74,17 +69,9 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   return out;
 }
 
-// Takes a batch. Returns None when the pass is over, False when no batch is ready yet.
 nb::object take(BatchRun& run, double seconds) {
-  SampleBatch batch;
-  BatchQueue::State state{};
-  {
-    const WithoutLock free;
-    state = run.take(batch, seconds);
-  }
-  if (state == BatchQueue::State::ended) return nb::none();
-  if (state == BatchQueue::State::nothing_yet) return nb::bool_(false);
-  return dict_of(run, std::move(batch));
+  return next_batch<SampleBatch>(run, seconds,
+                                 [&](SampleBatch batch) { return dict_of(run, std::move(batch)); });
 }
 
 // Returns the report as JSON, with separate counts for files of other splits and ranks.

@@ -8,6 +8,7 @@
 
 #include "apps/python/arrays.h"
 #include "apps/python/file_rows.h"
+#include "apps/python/list_columns.h"
 #include "apps/python/process.h"
 #include "apps/python/row_batches.h"
 #include "apps/python/text_caster.h"
@@ -19,18 +20,14 @@ using namespace melflow;
 namespace {
 
 nb::object take_rows(RowBatches& batches, double seconds) {
-  bool is_over = false;
-  std::optional<RowBatches::Batch> batch;
-  {
-    const WithoutLock free;
-    batch = batches.take(seconds, is_over);
-  }
-  if (!batch) return is_over ? nb::none() : nb::object(nb::bool_(false));
-  auto owner = std::make_unique<Buffer>(std::move(batch->data));
-  void* data = owner->data();
-  return nb::make_tuple(array(std::move(owner), data, batch->shape, dtype_of(batch->type)),
-                        array(std::move(batch->samples)), array(std::move(batch->lengths)),
-                        batch->end);
+  return next_batch<RowBatches::Batch>(
+      batches, seconds, [&](RowBatches::Batch batch) -> nb::object {
+        nb::dict rows;
+        for (std::size_t k = 0; k < batch.inputs.size(); ++k)
+          add_rows(std::move(batch.inputs[k]), batches.input(k).name, batches.input(k).length,
+                   rows);
+        return nb::make_tuple(rows, array(std::move(batch.samples)), batch.end);
+      });
 }
 
 template <class Get>
@@ -181,13 +178,16 @@ void bind_rows(nb::module_& m) {
   nb::class_<EpochOrder>(m, "EpochOrder")
       .def(
           "__init__",
-          [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, bool shuffles,
-             std::size_t bucket, std::uint64_t seed, std::uint64_t epoch, std::size_t size,
-             std::size_t max_rows, std::size_t ranks, bool drop_last, std::uint64_t begin,
-             const Numbers& together, const Numbers& rows_together, std::int64_t window) {
+          [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, const Numbers& places,
+             std::uint64_t listed, bool shuffles, std::size_t bucket, std::uint64_t seed,
+             std::uint64_t epoch, std::size_t size, std::size_t max_rows, std::size_t ranks,
+             bool drop_last, std::uint64_t begin, const Numbers& together,
+             const Numbers& rows_together, std::int64_t window) {
             const WithoutLock free;
             new (self) EpochOrder({samples,
                                    copy_of(lengths),
+                                   copy_of(places),
+                                   listed,
                                    shuffles,
                                    bucket,
                                    seed,
@@ -197,27 +197,35 @@ void bind_rows(nb::module_& m) {
                                    begin,
                                    {copy_of(together), copy_of(rows_together), window}});
           },
-          nb::arg("samples"), nb::arg("lengths"), nb::arg("shuffles"), nb::arg("bucket"),
-          nb::arg("seed"), nb::arg("epoch"), nb::arg("size"), nb::arg("max_rows"), nb::arg("ranks"),
-          nb::arg("drop_last"), nb::arg("begin"), nb::arg("together"), nb::arg("rows_together"),
-          nb::arg("window"))
+          nb::arg("samples"), nb::arg("lengths"), nb::arg("places"), nb::arg("listed"),
+          nb::arg("shuffles"), nb::arg("bucket"), nb::arg("seed"), nb::arg("epoch"),
+          nb::arg("size"), nb::arg("max_rows"), nb::arg("ranks"), nb::arg("drop_last"),
+          nb::arg("begin"), nb::arg("together"), nb::arg("rows_together"), nb::arg("window"))
       .def("count", &EpochOrder::count);
+  nb::class_<RowBatches::Input>(m, "BatchRows")
+      .def(
+          "__init__",
+          [](RowBatches::Input* self, std::shared_ptr<RowReader> reader, std::string name,
+             std::string length, const Numbers& starts, const Numbers& counts, bool as_float32,
+             std::vector<double> mean, std::vector<double> std, const Numbers& groups) {
+            new (self) RowBatches::Input{std::move(reader), std::move(name), std::move(length),
+                                         copy_of(starts),   copy_of(counts), as_float32,
+                                         std::move(mean),   std::move(std),  copy_of(groups)};
+          },
+          nb::arg("reader"), nb::arg("name"), nb::arg("length"), nb::arg("starts"),
+          nb::arg("counts"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"),
+          nb::arg("groups"));
   nb::class_<RowBatches>(m, "RowBatches")
       .def(
           "__init__",
-          [](RowBatches* self, std::shared_ptr<RowReader> reader, std::shared_ptr<EpochOrder> order,
-             const Numbers& starts, const Numbers& counts, bool is_ragged, std::size_t rank,
-             std::size_t prefetch, std::size_t threads, std::size_t ahead, bool as_float32,
-             std::vector<double> mean, std::vector<double> std, const Numbers& groups) {
-            new (self)
-                RowBatches(std::move(reader), std::move(order),
-                           {copy_of(starts), copy_of(counts), is_ragged, rank, prefetch, threads,
-                            ahead, as_float32, std::move(mean), std::move(std), copy_of(groups)});
+          [](RowBatches* self, std::shared_ptr<EpochOrder> order,
+             std::vector<RowBatches::Input> inputs, bool is_ragged, std::size_t rank,
+             std::size_t prefetch, std::size_t threads, std::size_t ahead) {
+            new (self) RowBatches(std::move(order),
+                                  {std::move(inputs), is_ragged, rank, prefetch, threads, ahead});
           },
-          nb::arg("reader"), nb::arg("order"), nb::arg("starts"), nb::arg("counts"),
-          nb::arg("is_ragged"), nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"),
-          nb::arg("ahead"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"),
-          nb::arg("groups"))
+          nb::arg("order"), nb::arg("inputs"), nb::arg("is_ragged"), nb::arg("rank"),
+          nb::arg("prefetch"), nb::arg("threads"), nb::arg("ahead"))
       .def("take", &take_rows, nb::arg("seconds"))
       .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());
 }

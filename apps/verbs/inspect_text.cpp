@@ -309,8 +309,8 @@ Json output_json(const FeatureFile& f, bool with_files) {
   out["splits"] = groups_json(by_split(f), f.splits());
   out["targets"] = f.targets();
   out["columns"] = f.columns();
-  for (const char* name :
-       {"melflow_version", "backend", "instruction_set", "feature_fingerprint", "preset"})
+  for (const char* name : {"melflow_version", "backend", "instruction_set", "transform",
+                           "feature_fingerprint", "preset"})
     out[name] = f.text(name);
   for (const char* name : {"feature_settings", "config"})
     out[name] = parse_settings_or_null(f.text(name));

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,25 @@
 namespace melflow {
 namespace {
 
-int columns_of(const Plan& plan) {
+const RowSink& sink_of(const Plan& plan) {
   for (const PlanNode& node : plan.nodes)
-    if (const auto* sink = dynamic_cast<const RowSink*>(node.stage.get()))
-      return sink->info().columns;
-  return 0;
+    if (const auto* sink = dynamic_cast<const RowSink*>(node.stage.get())) return *sink;
+  throw std::logic_error("a job without an output of rows");
+}
+
+// The output says by what its rows were computed, and takes that from the run that writes it.
+void check_instruction_set(const Job& job, const RowSink& sink) {
+  const auto set_in = [](const RunJournal::Facts& facts) {
+    const auto at =
+        std::ranges::find(facts, "instruction set", &RunJournal::Facts::value_type::first);
+    return at == facts.end() ? std::string() : at->second;
+  };
+  const std::string was = set_in(job.row_facts), is = set_in(sink.row_facts());
+  if (was != is)
+    throw RunError(fmt::format(
+        "{}: its parts were made with instruction set {}, and this is {}, which the output would "
+        "name; merge with the program and a processor as where the plan was made",
+        job.folder, was, is));
 }
 
 // Returns "3, 7 to 9".
@@ -72,13 +87,15 @@ void check_place(const Job& job, const std::string& file, const std::filesystem:
 
 // Makes the plan of a run that writes the job's output from its parts, to the pipeline's path, or
 // to `output` unless that is "". `job` has to exist as long as the plan. Throws RunError that names
-// the parts which are not done, or a part of another plan.
+// the parts which are not done, or a part of another plan, or another instruction set.
 Plan merging_plan(const Job& job, const LoadOptions& options, const std::string& output,
                   const std::filesystem::path& here) {
   Plan plan = job.load(options, output);
   std::vector<FinishedPart> parts;
   std::vector<std::size_t> missing;
-  const int columns = columns_of(plan);
+  const RowSink& sink = sink_of(plan);
+  check_instruction_set(job, sink);
+  const int columns = sink.info().columns;
   for (std::size_t i = 0; i < job.parts.size(); ++i) {
     const auto record = PartRecord::read(job, i);
     if (!record) {

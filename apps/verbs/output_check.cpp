@@ -106,10 +106,10 @@ std::vector<std::string> files_of_all(const FeatureFile& file) {
   return out;
 }
 
-std::vector<std::string> misfits(const FeatureFile& file) {
+std::vector<std::string> misfits(const FeatureFile& file, bool with_rows) {
   std::vector<std::string> out;
   if (std::string flaw = file.flaw(); !flaw.empty()) out.push_back(std::move(flaw));
-  add_rows(file, out);
+  if (with_rows) add_rows(file, out);
   add_others(file, out);
   return out;
 }

@@ -17,9 +17,9 @@ std::string path_of_all(const FeatureFile& file);
 std::vector<std::string> files_of_all(const FeatureFile& file);
 
 /// Describes inconsistencies, one sentence each: between the index and the file's contents, between
-/// rows and index (by the first and last recording), and between the files of splits. Empty: there
-/// are none.
-std::vector<std::string> misfits(const FeatureFile& file);
+/// rows and index (by the first and last recording, unless `with_rows` is false, as where all are
+/// checked), and between the files of splits. Empty: there are none.
+std::vector<std::string> misfits(const FeatureFile& file, bool with_rows = true);
 
 /// Whether the rows of a file match their hash; true also where there is no hash, or no rows.
 bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry);

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
-#include "stages/audio/declared_length.h"
+#include "stages/audio/compare_declared.h"
 #include "stages/containers/container.h"
 #include "stages/output/earlier_rows.h"
 #include "stages/output/row_sink.h"
@@ -87,8 +87,8 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
       if (remark == remarks.end()) continue;
       if (e.path.ends_with('/'))  // a folder without access
         list.set_problem(list.size() - 1, remark->second->reason);
-      else if (const double declared = declared_length_in(remark->second->reason); declared > 0)
-        list.set_duration(list.size() - 1, declared);
+      else if (const DeclaredAudio audio = declared_in(remark->second->reason); !audio.is_empty())
+        list.set_declared(list.size() - 1, audio);
     }
   }
   list.close();

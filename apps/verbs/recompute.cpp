@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -117,20 +119,27 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   if (report.ending == Ending::stopped) throw RunError("stopped before all files were computed");
   const FeatureFile made(path);
   const NumberType type = file.type();
+  std::unordered_map<std::uint64_t, std::size_t> stored;  // by the hash of their rows
+  for (std::size_t i = 0; i < file.files().size(); ++i)
+    if (file.files()[i].count > 0) stored.emplace(file.files()[i].rows_hash, i);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const FeatureFile::Entry& e = made.files().at(i);
     const auto remark =
         std::find_if(made.remarks().begin(), made.remarks().end(),
                      [i](const auto& r) { return r.file == static_cast<std::int64_t>(i); });
-    if (e.status != FeatureFile::Status::ok)
+    if (e.status != FeatureFile::Status::ok) {
       out.lost.emplace_back(files[i], remark == made.remarks().end()
                                           ? to_text(e.status)
                                           : fmt::format("{}: {}", remark->stage, remark->reason));
+      continue;
+    }
+    const std::uint64_t hash = hash_of(made, e, file, file.files()[files[i]], type);
+    if (hash == file.files()[files[i]].rows_hash)
+      out.same.push_back(files[i]);
+    else if (const auto whose = stored.find(hash); hash != 0 && whose != stored.end())
+      out.exchanged.emplace_back(files[i], whose->second);
     else
-      (hash_of(made, e, file, file.files()[files[i]], type) == file.files()[files[i]].rows_hash
-           ? out.same
-           : out.other)
-          .push_back(files[i]);
+      out.other.push_back(files[i]);
   }
   return out;
 }

@@ -13,7 +13,9 @@ namespace melflow {
 
 struct Recomputed {
   std::vector<std::size_t> same, other;  ///< files of the output
-  std::vector<std::size_t> changed;      ///< files whose audio has changed since
+  /// Files that give the rows of another file of the output, with that.
+  std::vector<std::pair<std::size_t, std::size_t>> exchanged;
+  std::vector<std::size_t> changed;  ///< files whose audio has changed since
   /// Files that had rows then and have none now, with the reason.
   std::vector<std::pair<std::size_t, std::string>> lost;
 };

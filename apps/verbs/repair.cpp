@@ -107,14 +107,14 @@ int repair(const RepairArguments& arguments) {
     if (!file.complete())
       throw RunError(file.path() +
                      ": this file is not complete; the command that began it goes on with it");
-    const Plan made = plan_of(file, options);
-    const PlanNode& sink = only_sink(made, file.path());
     found = examine(file);
     if (found.damaged.empty()) {
       put(stdout,
           fmt::format("{}: the rows are what was written; nothing is changed\n", found.path));
       return kDone;
     }
+    const Plan made = plan_of(file, options);
+    const PlanNode& sink = only_sink(made, file.path());
     check_root(made, file);
     config = made.settings.config;
     options.sets.push_back({sink.name + ".path", yaml_quoted(found.path)});

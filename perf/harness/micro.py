@@ -9,6 +9,7 @@ import subprocess
 from measure import Failure
 
 KERNEL = re.compile(r"mel_.*_(\d+)_\d+_(int16|float)")  # the number is n_fft
+OWN = re.compile(r"fft_own(_double)?/\d+")
 COUNTED = {
     "s_per_frame": "frame",
     "s_per_value": "value",
@@ -53,11 +54,20 @@ def figures(document):
         for name, (per, values) in samples.items()
     }
     for name in filter(KERNEL.fullmatch, out):
-        transforms = [out[f"{plan}/{KERNEL.fullmatch(name)[1]}"] for plan in ("fft_real", "fft_timed")]
-        out[name]["times_transform"] = {
-            which: out[name][which] / min(t[which] for t in transforms) for which in ("median", "best")
-        }
+        size = KERNEL.fullmatch(name)[1]
+        compare(out, name, [f"fft_real/{size}", f"fft_timed/{size}"])
+    for name in filter(OWN.fullmatch, out):
+        compare(out, name, [name.replace("own", "real")])
     return dict(sorted(out.items(), key=lambda pair: by_number(pair[0])))
+
+
+def compare(figures, name, rivals):
+    """Adds the ratio to the fastest of the rivals, of which a build without FFTW has none."""
+    there = [figures[rival] for rival in rivals if rival in figures]
+    if there:
+        figures[name]["times_transform"] = {
+            which: figures[name][which] / min(t[which] for t in there) for which in ("median", "best")
+        }
 
 
 def by_number(name):
@@ -74,7 +84,7 @@ def text(results):
             f"| {name} | {r['per']} | {r['median'] * 1e9:,.1f} | {r['best'] * 1e9:,.1f} | {ratio} |"
         )
     notes = (
-        "The last column: FFTW's real transform alone, the faster of its two plans. "
+        "The last column: FFTW's real transform alone, for a kernel the faster of its two plans. "
         "graph/NODES/WORKERS and plain_tbb/NODES/WORKERS are wall time, the others CPU time; "
         "perf/micro_*.cpp say what each of them is."
     )

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "pipeline/base/sentences.h"
@@ -13,47 +12,25 @@
 namespace melflow {
 namespace {
 
-// Returns the shortest chain of stages from one port to another, in the order of the data; empty if
-// there is none.
-std::vector<std::string> stages_between(const Registry& registry, const PortType& from,
-                                        const PortType& to) {
-  struct Way {
-    PortType port;
-    std::vector<std::string> stages;
-  };
-  std::vector<Way> ways{{from, {}}};
-  for (std::size_t at = 0; at < ways.size(); ++at) {
-    if (ways[at].port == to) return ways[at].stages;
-    for (const StageInfo* s : registry.all()) {
-      const auto is_known = [&](const Way& w) { return w.port == s->traits.out; };
-      const bool is_between =
-          s->traits.kind == StageKind::transform || s->traits.kind == StageKind::combine;
-      if (!is_between || s->runs_code || s->traits.pairs || !s->ports.empty() ||
-          !(s->traits.in == ways[at].port) || std::any_of(ways.begin(), ways.end(), is_known))
-        continue;
-      Way longer{s->traits.out, ways[at].stages};
-      longer.stages.push_back(s->name);
-      ways.push_back(std::move(longer));
-    }
-  }
-  return {};
-}
+using Stages = std::vector<const StageInfo*>;
 
 // "a batch" or "disk_read and decode", without the stages that are inserted automatically.
-std::string list_text(std::vector<std::string> stages, const Registry& registry) {
-  const auto has_to_be_written = [&](const auto& stage) { return !is_put_in(registry, stage); };
-  if (std::any_of(stages.begin(), stages.end(), has_to_be_written))
-    std::erase_if(stages, std::not_fn(has_to_be_written));
-  if (stages.size() == 1) return "a " + stages.front();
-  const std::string last = stages.back();
-  stages.pop_back();
-  return fmt::format("{} and {}", fmt::join(stages, ", "), last);
+std::string list_text(const Stages& stages) {
+  const bool is_any_written =
+      std::any_of(stages.begin(), stages.end(), [](const auto* s) { return !s->is_put_in; });
+  std::vector<std::string> names;
+  for (const StageInfo* s : stages)
+    if (!is_any_written || !s->is_put_in) names.push_back(s->name);
+  if (names.size() == 1) return "a " + names.front();
+  const std::string last = names.back();
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
 // How to supply the input of a node: from another node, through stages that are still missing.
 struct Fix {
   int node = -1;  // -1: there is none
-  std::vector<std::string> stages;
+  Stages stages;
 };
 
 // Looks at the node that `d` names, and at nearer ones whose output nobody takes, which `d` may
@@ -62,10 +39,10 @@ Fix fix_of(const GraphDraft& graph, const PlanNode& d, int named) {
   Fix out;
   const auto look = [&](int i) {
     const PortType given = graph.port_of(i);
-    std::vector<std::string> stages;
+    Stages stages;
     if (!fits(*d.info, given)) {
       if (!d.info->ports.empty()) return;
-      stages = stages_between(graph.registry, given, d.info->traits.in);
+      stages = stages_between(graph.registry, given, d.info->traits.in, false);
       if (stages.empty()) return;
     }
     if (out.node < 0 || stages.size() < out.stages.size()) out = {i, std::move(stages)};
@@ -193,12 +170,10 @@ std::string input_advice(const GraphDraft& graph, const PlanNode& d, int named) 
   const Fix by = fix_of(graph, d, named);
   if (by.node < 0)
     return d.info->ports.empty() ? needlessness(graph, d, named) : other_place(graph, d, named);
-  if (by.node == named)
-    return fmt::format("; put {} between them", list_text(by.stages, graph.registry));
+  if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
   const PlanNode& left = graph.node(by.node);
-  const bool are_put_in = std::all_of(by.stages.begin(), by.stages.end(), [&](const auto& stage) {
-    return is_put_in(graph.registry, stage);
-  });
+  const bool are_put_in = std::all_of(by.stages.begin(), by.stages.end(),
+                                      [](const auto* stage) { return stage->is_put_in; });
   if (by.stages.empty())
     return fmt::format(
         "; write from: {0}, since '{0}' ({1}) gives them and no node takes those yet", left.name,
@@ -207,7 +182,7 @@ std::string input_advice(const GraphDraft& graph, const PlanNode& d, int named) 
     return fmt::format("; write from: {0}, since no node takes what '{0}' ({1}) gives", left.name,
                        left.info->name);
   return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}", left.name,
-                     left.info->name, list_text(by.stages, graph.registry), d.name);
+                     left.info->name, list_text(by.stages), d.name);
 }
 
 std::set<int> left_by_mistake(const GraphDraft& graph) {

@@ -16,8 +16,6 @@ class MissingNodes {
  public:
   MissingNodes(GraphSpec graph, const Registry& registry)
       : registry_(registry), graph_(std::move(graph)) {
-    for (const StageInfo* s : registry.all())
-      if (s->is_put_in) stages_.push_back(s);
     std::erase_if(graph_.nodes, [this](const NodeSpec& n) {
       const bool has_options_only =
           is_put_in(registry_, n.name) && !has_option(n, "stage") && !has_option(n, "from");
@@ -27,7 +25,7 @@ class MissingNodes {
   }
 
   GraphSpec filled() {
-    if (!stages_.empty() && !is_one_left_over())
+    if (!is_one_left_over())
       for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
         Value* from = graph_.nodes[i].options.find("from");
         if (from == nullptr) continue;
@@ -75,19 +73,6 @@ class MissingNodes {
     return up == nullptr || most > graph_.nodes.size() ? PortType{} : given_by(*up, most + 1);
   }
 
-  // Returns the stages to insert between two ports, in the order of the data.
-  [[nodiscard]] std::vector<const StageInfo*> between(PortType port, const PortType& wanted) const {
-    std::vector<const StageInfo*> out;
-    while (!(port == wanted)) {
-      const auto next = std::find_if(stages_.begin(), stages_.end(),
-                                     [&](const StageInfo* s) { return s->traits.in == port; });
-      if (next == stages_.end() || out.size() == stages_.size()) return {};
-      out.push_back(*next);
-      port = (*next)->traits.out;
-    }
-    return out;
-  }
-
   // Whether a node of a stage that could be inserted was written, but no node takes its output.
   [[nodiscard]] bool is_one_left_over() const {
     return std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const NodeSpec& n) {
@@ -118,7 +103,7 @@ class MissingNodes {
         info->traits.kind == StageKind::source)
       return 0;
     std::size_t added = 0;
-    for (const StageInfo* stage : between(given_by(*up), info->traits.in)) {
+    for (const StageInfo* stage : stages_between(registry_, given_by(*up), info->traits.in, true)) {
       std::string& shared = put_in_[{stage->name, named().text()}];
       if (shared.empty()) {
         shared = free_name(stage->name, named().text());
@@ -158,7 +143,6 @@ class MissingNodes {
 
   const Registry& registry_;
   GraphSpec graph_;
-  std::vector<const StageInfo*> stages_;
   std::map<std::string, NodeSpec> options_;                            // by stage name
   std::map<std::pair<std::string, std::string>, std::string> put_in_;  // by stage and input
 };
@@ -168,6 +152,41 @@ class MissingNodes {
 bool is_put_in(const Registry& registry, const std::string& name) {
   const StageInfo* info = registry.find(name);
   return info != nullptr && info->is_put_in;
+}
+
+std::vector<const StageInfo*> stages_between(const Registry& registry, const PortType& from,
+                                             const PortType& to, bool of_put_in) {
+  struct Way {
+    PortType port;
+    std::vector<const StageInfo*> stages;
+  };
+  std::vector<Way> ways{{from, {}}};
+  const auto go_on = [&](std::size_t at, bool by_put_in) {
+    for (const StageInfo* s : registry.all()) {
+      const auto is_known = [&](const Way& w) { return w.port == s->traits.out; };
+      const bool is_between =
+          s->traits.kind == StageKind::transform || s->traits.kind == StageKind::combine;
+      if (!is_between || s->is_put_in != by_put_in || s->runs_code || s->traits.pairs ||
+          !s->ports.empty() || !(s->traits.in == ways[at].port) ||
+          std::any_of(ways.begin(), ways.end(), is_known))
+        continue;
+      Way longer{s->traits.out, ways[at].stages};
+      longer.stages.push_back(s);
+      ways.push_back(std::move(longer));
+    }
+  };
+  // A round for each number of stages that have to be written.
+  for (std::size_t begin = 0; begin < ways.size();) {
+    for (std::size_t at = begin; at < ways.size(); ++at) {
+      if (ways[at].port == to) return ways[at].stages;
+      go_on(at, true);
+    }
+    if (of_put_in) break;
+    const std::size_t end = ways.size();
+    for (std::size_t at = end; at-- > begin;) go_on(at, false);
+    begin = end;
+  }
+  return {};
 }
 
 GraphSpec with_missing_nodes(const GraphSpec& graph, const Registry& registry) {

@@ -136,24 +136,46 @@ void check_order(Plan& plan) {
   }
 }
 
+// Nodes that are inserted where one is missing have the name of their stage.
+bool is_put_in_by_itself(const PlanNode& n) { return n.info->is_put_in && n.name == n.stage_name; }
+
+// How a node can get whole recordings. `divider`: what makes items of them; `maker`: the first node
+// from there on that yields what the node takes.
+std::string whole_items(const Plan& plan, const PlanNode& n, const PlanNode& divider,
+                        const PlanNode& maker) {
+  if (n.is_inserted) return "remove the option of the source that puts it there";
+  if (divider.port == n.port) return fmt::format("put {} before {}", n.name, divider.written);
+  const PlanNode* before = &plan.nodes[static_cast<std::size_t>(divider.from())];
+  while (is_put_in_by_itself(*before) && before->from() >= 0)
+    before = &plan.nodes[static_cast<std::size_t>(before->from())];
+  return fmt::format(
+      "write another {1} node, {{stage: {1}, from: {2}}}{3}, and name that in {0}.from", n.name,
+      maker.stage_name, before->written,
+      maker.written == divider.written ? ", without the option that does so" : "");
+}
+
 void check_sub_items(Plan& plan) {
   for (const PlanNode& n : plan.nodes) {
     if (!n.stage->gets_sub_items() || n.stage->traits().takes_sub_items) continue;
-    const PlanNode* divider = &n;
+    const PlanNode *divider = &n, *maker = &n;
     while (!divider->info->traits.divides)
       for (const PlanInput& in : divider->inputs)
         if (const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
             up.info->traits.divides || up.stage->gets_sub_items()) {
+          if (divider->port == n.port) maker = &up;
           divider = &up;
           break;
         }
+    const auto written =
+        std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                     [&](const PlanNode& other) { return other.name == divider->written; });
     check_of(plan, n).error(
         n.is_inserted ? "" : "from",
         fmt::format(
             "{} takes whole recordings, but {} ({}) before it makes several items of each; {}",
-            n.stage_name, divider->name, divider->stage_name,
-            n.is_inserted ? std::string("remove the option of the source that puts it there")
-                          : fmt::format("put {} before {}", n.name, divider->name)));
+            n.stage_name, divider->written,
+            (written == plan.nodes.end() ? *divider : *written).stage_name,
+            whole_items(plan, n, *divider, *maker)));
   }
 }
 

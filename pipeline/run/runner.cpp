@@ -4,9 +4,13 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/text.h"
@@ -51,6 +55,7 @@ class Runner::Impl {
                Clock::time_point executed) const;
   void watch_failures();
   void resume_sinks(RunContext& run);
+  void ask_sinks(const std::function<void(const PlanNode&)>& ask) const;
   std::vector<std::string> warnings_so_far();
 
   // Before the plan, so destroyed after its stages: they may hold pieces of the run, and items.
@@ -127,8 +132,9 @@ void Runner::Impl::open_budget(const RunContext& run) {
 void Runner::Impl::start_stages(RunContext& run) {
   for (const PlanNode& n : plan_.nodes)
     if (n.faces.resumes != nullptr) n.faces.resumes->announce(run);
-  for (const PlanNode& n : plan_.nodes)
+  ask_sinks([&](const PlanNode& n) {
     if (n.faces.resumes != nullptr) n.faces.resumes->look(run);
+  });
   source().start(run);
   open_budget(run);
   run.budget = budget_.get();
@@ -142,17 +148,30 @@ void Runner::Impl::start_stages(RunContext& run) {
   began_with_too_many_ = exceeded_ != nullptr;
 }
 
+// Where several outputs refuse the run, all of them are named, so that one is not found after the
+// other.
+void Runner::Impl::ask_sinks(const std::function<void(const PlanNode&)>& ask) const {
+  std::vector<std::string> refusals;
+  for (const PlanNode& n : plan_.nodes) try {
+      ask(n);
+    } catch (const RunError& e) {
+      if (std::find(refusals.begin(), refusals.end(), e.what()) == refusals.end())
+        refusals.emplace_back(e.what());
+    }
+  if (!refusals.empty()) throw RunError(fmt::format("{}", fmt::join(refusals, "\n")));
+}
+
 // All sinks resume at the same item, the first that one of them lacks.
 void Runner::Impl::resume_sinks(RunContext& run) {
   std::optional<std::size_t> done;
   bool can_all = true;
-  for (const PlanNode& n : plan_.nodes) {
+  ask_sinks([&](const PlanNode& n) {
     if (n.faces.resumes == nullptr) {
       can_all = can_all && n.info->traits.kind != StageKind::sink;
     } else if (const auto of_sink = n.faces.resumes->resumable(run)) {
       done = std::min(done.value_or(*of_sink), *of_sink);
     }
-  }
+  });
   for (const PlanNode& n : plan_.nodes)
     if (n.faces.resumes != nullptr) n.faces.resumes->begin(run, can_all ? done.value_or(0) : 0);
 }

@@ -15,7 +15,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/audio/audio_libraries.h"
-#include "stages/audio/declared_length.h"
+#include "stages/audio/compare_declared.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoded_blocks.h"
 #include "stages/audio/decoders/sound_file.h"
@@ -166,9 +166,11 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
                                        ItemContext& context) const override {
-    const double declared = raw->file && !options_.fit ? raw->file->duration : 0;
+    std::vector<DeclaredAudio> declared;
+    if (raw->file) declared = raw->file->declared;
     auto out = blocks_of(std::move(raw), context);
-    if (out && declared > 0) return with_declared_length(std::move(*out), declared);
+    if (out && !declared.empty())
+      return with_declared(std::move(*out), std::move(declared), options_.fit.has_value());
     return out;
   }
 

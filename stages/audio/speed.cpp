@@ -94,7 +94,10 @@ class Speed final : public Transform<Waveform, Waveform> {
 };
 
 const RegisterStage<Speed, SpeedOptions> register_speed{
-    "speed", "Plays the results of a repeat at different speeds.", true};
+    "speed",
+    "Plays the results of a repeat at different speeds, by another sample rate: a resample has to "
+    "follow, which brings the rate back.",
+    true};
 
 }  // namespace
 }  // namespace melflow

@@ -226,8 +226,14 @@ class Listing {
         add(fmt::format("{}@{}", below, begin));
         manifest_.set_problem(
             manifest_.size() - 1,
-            fmt::format("the archive is damaged from byte {} to {}; members may be missing{}",
-                        begin, end, cure_of_archive(archive->path())));
+            (begin < end
+                 ? fmt::format("is no recording: the archive is damaged from byte {} to {}; "
+                               "members may be missing",
+                               begin, end)
+                 : fmt::format("is no recording, but where the archive breaks off: {} bytes of it "
+                               "could be unpacked, and the members behind them are missing",
+                               begin)) +
+                cure_of_archive(archive->path()));
         facts_.take_none();
         ++damages;
       }
@@ -303,7 +309,10 @@ class Listing {
                                                     "; check the options root and include"
                             : options_.call.empty() ? ": the manifest names no file"
                                                     : ": the function gives no recording"));
-    if (options_.call.empty()) tell(doubled_root(all, manifest_));
+    if (options_.call.empty()) {
+      tell(urls_of_list(all, manifest_));
+      tell(doubled_root(all, manifest_));
+    }
     if (!options_.manifest.rest.empty()) take_rest();
     tell(paths_not_utf8(all, manifest_));
     tell(lines_of_one_path(are_several_ || rows_in_.empty() ? all : rows_in_, entry(), manifest_,
@@ -395,7 +404,7 @@ class Listing {
       columns.emplace(options_, table, list_, options_.labels == Labels::manifest,
                       [this](std::string_view label) { return facts_.renamed(label); });
     const FolderScan folders({"", options_.include, options_.exclude, false});
-    bool has_durations = false;
+    bool has_declared = false;
     const auto take_row = [&] {
       const std::string path = channel.path_of(plain(table.cell("path")), table);
       if (path.empty()) throw BadLine(table.where() + ": the path is empty");
@@ -411,9 +420,9 @@ class Listing {
       add(path);
       const std::size_t file = manifest_.size() - 1;
       if (spans) manifest_.set_span(file, span);
-      if (const double duration = table.duration(spans.has_value()); duration > 0) {
-        manifest_.set_duration(file, duration);
-        has_durations = true;
+      if (const DeclaredAudio audio = table.declared(spans.has_value()); !audio.is_empty()) {
+        manifest_.set_declared(file, audio);
+        has_declared = true;
       }
       const std::string below = below_root_(path);
       lines_.add(spans ? below_root_(manifest_.name(file)) : below, line_of(table.line()));
@@ -452,7 +461,7 @@ class Listing {
       for (const int c : columns->columns()) used.push_back(c);
     if (spans)
       for (const int c : spans->columns()) used.push_back(c);
-    if (has_durations) used.push_back(table.column("duration"));
+    if (has_declared) used.push_back(table.column("duration"));
     for (const std::string& remark : table.remarks(used)) tell(remark);
     // Columns that count as read: those that templates use, even under the template's own name, and
     // those whose name a column of the output has, wherever that comes from.

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/secrets.h"
+#include "pipeline/base/text.h"
 #include "stages/containers/container.h"
 #include "stages/path_advice.h"
 
@@ -48,13 +50,33 @@ bool is_there(const fs::path& path) {
 
 }  // namespace
 
+std::string urls_of_list(const std::string& list, const Manifest& manifest) {
+  std::size_t count = 0, first = 0;
+  for (std::size_t i = 0; i < manifest.size(); ++i)
+    if (!scheme_of(manifest.folder(i)).empty() && manifest.problem(i).empty() && count++ == 0)
+      first = i;
+  if (count == 0) return {};
+  const std::string url = manifest.relative(first);
+  const std::string_view scheme = scheme_of(url);
+  return fmt::format(
+      "{}: {} such as {}, and a list names files of disks: {}", list,
+      count == manifest.size() ? std::string("its paths are URLs,")
+                               : fmt::format("{} of its {} paths {},", count, manifest.size(),
+                                             count == 1 ? "is a URL" : "are URLs"),
+      excerpt(without_secrets(url)),
+      scheme == "file"
+          ? "write them without file://"
+          : fmt::format("fetch them with {} and name the copies, or let Python give the URLs as "
+                        "audio of its items (docs/python.md, Recordings from Python)",
+                        copier_of(scheme)));
+}
+
 std::string doubled_root(const std::string& list, const Manifest& manifest) {
   std::size_t first = 0, last = manifest.size() - 1;  // the first and the last entry to be read
   while (first < last && !manifest.problem(first).empty()) ++first;
   while (last > first && !manifest.problem(last).empty()) --last;
   const std::string listed = manifest.relative(first), looked_for = manifest.path(first);
-  if (const std::string url = url_problem(listed); !url.empty())
-    return fmt::format("{}: its first path {}", list, url);
+  if (!scheme_of(listed).empty()) return {};  // urls_of_list()
   if (manifest.root().empty() || fs::path(listed).is_absolute() || is_there(looked_for)) return {};
   fs::path root(manifest.root());
   if (!root.has_filename()) root = root.parent_path();  // for a root such as "clips/"

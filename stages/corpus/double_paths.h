@@ -33,9 +33,12 @@ class DoublePaths {
   std::vector<Line> lines_;
 };
 
-/// Returns advice on a list of files whose first path is a URL or does not exist below the root:
-/// that the path leads to the file without the root, or, where the last one is missing too, where
-/// it was looked for. Returns "" otherwise. `list`: the file that contains the paths.
+/// Returns advice on a list in which paths are URLs, "" otherwise. `list`: the file that contains
+/// the paths.
+std::string urls_of_list(const std::string& list, const Manifest& manifest);
+/// Returns advice on a list of files whose first path does not exist below the root: that the path
+/// leads to the file without the root, or, where the last one is missing too, where it was looked
+/// for. Returns "" otherwise.
 std::string doubled_root(const std::string& list, const Manifest& manifest);
 
 }  // namespace melflow

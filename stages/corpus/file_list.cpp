@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/problem.h"
+#include "pipeline/base/secrets.h"
 #include "pipeline/stage/registry.h"
 #include "pipeline/stage/stage_abilities.h"
 #include "stages/audio/store/feed.h"
@@ -62,6 +63,15 @@ struct SourceOptions {
         .used_with("update_by: content", [this] { return update_by == UpdateBy::content; });
   }
 };
+
+// What Python is needed for, as the user wrote it.
+std::string what_needs_python(const FileListOptions& o) {
+  if (o.is_store)
+    return fmt::format("the root {}, a URL", without_secrets(o.arguments.map.find("root")->text()));
+  if (!o.lists_of_call.empty())
+    return fmt::format("the manifest {} with commands: allow", o.lists_of_call.text());
+  return o.call;
+}
 
 class FileList final : public Source<FileRef>,
                        public ManifestSource,
@@ -159,7 +169,7 @@ class FileList final : public Source<FileRef>,
     for (const Corpus& c : corpora_) fields.push_back(c.options.fields());
     for (const Corpus& c : corpora_)
       if (!c.options.call.empty()) {
-        if (python_host() == nullptr) throw NeedsPython{c.options.call};
+        if (python_host() == nullptr) throw NeedsPython{what_needs_python(c.options)};
         out.set(property::kIsGiven, true);
       }
     out.set(property::kManifestFields,
@@ -238,7 +248,10 @@ class FileList final : public Source<FileRef>,
     for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);
     if (!frozen_.empty()) check_is_frozen(i);
     file->problem = manifest_.problem(i);
-    file->duration = manifest_.duration(i);
+    for (std::size_t r = i; r < i + records; ++r)
+      if (const DeclaredAudio audio = manifest_.declared(r);
+          !audio.is_empty() && (file->declared.empty() || file->declared.back() != audio))
+        file->declared.push_back(audio);
     file->stored = feed_->find(i, now);
     const bool is_packed = file->part && file->part->is_deflated;
     const SourceInfo info{file->path, file->size,

@@ -145,13 +145,14 @@ int JsonLinesReader::column(std::string_view column) const {
   return at < static_cast<int>(row_.size()) ? at : -1;
 }
 
-double JsonLinesReader::duration(bool by_parts) const {
-  if (by_parts || name_of("path") != kPathOfNemo) return 0;
+DeclaredAudio JsonLinesReader::declared(bool by_parts) const {
+  if (by_parts || name_of("path") != kPathOfNemo) return {};
   const auto number = [this](std::string_view name, const Cell& late) {
     const int at = column(name);
     return seconds_in(at < 0 ? late.text : cell(at));
   };
-  return number("start", late_offset_) > 0 ? 0 : number("duration", late_duration_);
+  if (number("start", late_offset_) > 0) return {};
+  return {.seconds = number("duration", late_duration_)};
 }
 
 bool JsonLinesReader::is_in_file(std::string_view name) const {

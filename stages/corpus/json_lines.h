@@ -46,7 +46,7 @@ class JsonLinesReader final : public TableReader {
   using TableReader::cell;
   [[nodiscard]] Place place(int) const override { return {lines_.path(), lines_.number()}; }
   /// The duration in a line of NeMo without an offset; with an offset it is that of the part.
-  [[nodiscard]] double duration(bool by_parts) const override;
+  [[nodiscard]] DeclaredAudio declared(bool by_parts) const override;
   /// Remarks on lines that lack a name which the first object has.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 

@@ -256,10 +256,10 @@ TableReader::Place KaldiFolder::place(int column) const {
   return {lines_->path(), lines_->number()};
 }
 
-double KaldiFolder::duration(bool) const {
-  if (const int c = column("recording_duration"); c >= 0) return seconds_in(cell(c));
+DeclaredAudio KaldiFolder::declared(bool) const {
+  if (const int c = column("recording_duration"); c >= 0) return {.seconds = seconds_in(cell(c))};
   const Other::Text* text = durations_ ? text_of(*durations_) : nullptr;
-  return text == nullptr ? 0 : seconds_in(text->text);
+  return {.seconds = text == nullptr ? 0 : seconds_in(text->text)};
 }
 
 bool KaldiFolder::next() {

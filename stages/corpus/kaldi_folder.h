@@ -50,7 +50,7 @@ class KaldiFolder final : public TableReader {
   [[nodiscard]] Place place(int column) const override;
   [[nodiscard]] std::string_view id() const override { return row_[kUtterance]; }
   /// By reco2dur or, of a recording that is an utterance, utt2dur.
-  [[nodiscard]] double duration(bool) const override;
+  [[nodiscard]] DeclaredAudio declared(bool) const override;
   [[nodiscard]] bool has_fixed_columns() const override { return true; }
   /// Remarks on utterances that the other files lack, and on times that are not used.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;

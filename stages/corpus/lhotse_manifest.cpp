@@ -131,7 +131,7 @@ LhotseManifest::Recording LhotseManifest::recording_of(const Json& json) {
     out.path = text_at(sources.front(), "source");
     out.channels = channels_at(sources.front(), "channels");
   }
-  out.duration = number_at(json, "duration");
+  out.declared = {number_at(json, "duration"), number_at(json, "sampling_rate")};
   return out;
 }
 
@@ -168,7 +168,7 @@ bool LhotseManifest::next() {
   std::string line;
   if (!next_line(lines_, line)) return false;
   row_.assign(columns_.size(), "");
-  duration_ = 0;
+  declared_ = {};
   require_utf8(line, lines_.path(), lines_.number());
   const Json object = parsed(line);
   std::string problem =
@@ -191,7 +191,7 @@ std::string LhotseManifest::take(const Json& object) {
     const Recording of = recording_of(object);
     row_[kPath] = of.path;
     row_[kChannel] = fmt::format("{}", fmt::join(of.channels, ", "));
-    duration_ = of.duration;
+    declared_ = of.declared;
     return of.problem;
   }
   if (is_supervision(object)) {
@@ -220,12 +220,12 @@ std::string LhotseManifest::take(const Json& object) {
 std::string LhotseManifest::take_part(const Json& part, const Recording& of) {
   if (!of.problem.empty()) return fmt::format("is of a recording that {}", of.problem);
   row_[kPath] = of.path;
-  duration_ = of.duration;
+  declared_ = of.declared;
   row_[kStart] = text_at(part, "start");
   row_[kDuration] = text_at(part, "duration");
   constexpr double kSame = 1e-6;  // [s]; Lhotse rounds to 8 digits
   if (number_at(part, "start") == 0 &&
-      std::abs(number_at(part, "duration") - of.duration) < kSame) {
+      std::abs(number_at(part, "duration") - of.declared.seconds) < kSame) {
     row_[kStart].clear();
     row_[kDuration].clear();
   }

@@ -37,7 +37,7 @@ class LhotseManifest final : public TableReader {
   using TableReader::cell;
   [[nodiscard]] Place place(int) const override { return {lines_.path(), lines_.number()}; }
   [[nodiscard]] std::string_view id() const override { return row_[kUtterance]; }
-  [[nodiscard]] double duration(bool) const override { return duration_; }
+  [[nodiscard]] DeclaredAudio declared(bool) const override { return declared_; }
   [[nodiscard]] bool has_fixed_columns() const override { return true; }
   /// Remarks on times that are not used.
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
@@ -60,7 +60,7 @@ class LhotseManifest final : public TableReader {
   struct Recording {
     std::string path, problem;
     std::vector<int> channels;  // ascending
-    double duration = 0;        // [s]
+    DeclaredAudio declared;
   };
 
   static Recording recording_of(const Json& json);
@@ -72,7 +72,7 @@ class LhotseManifest final : public TableReader {
   TextLines lines_;
   std::vector<std::string> columns_, row_;
   std::unordered_map<std::string, Recording> recordings_;  // of supervisions, by id
-  double duration_ = 0;                                    // of the row's recording [s]
+  DeclaredAudio declared_;                                 // of the row's recording
   bool has_parts_ = false;                                 // whether a row has a start or duration
 };
 

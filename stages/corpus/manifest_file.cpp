@@ -109,7 +109,9 @@ std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& st
   if (manifest.has_spans())
     out += fmt::format(R"(, "start": {}, "end": {})", json(manifest.span(i).start),
                        json(manifest.span(i).end));
-  if (manifest.duration(i) > 0) out += fmt::format(R"(, "duration": {})", manifest.duration(i));
+  const DeclaredAudio declared = manifest.declared(i);
+  if (declared.seconds > 0) out += fmt::format(R"(, "duration": {})", declared.seconds);
+  if (declared.rate > 0) out += fmt::format(R"(, "sample_rate": {})", declared.rate);
   if (!manifest.problem(i).empty()) out += R"(, "problem": )" + json(manifest.problem(i));
   return out + "}\n";
 }
@@ -171,7 +173,8 @@ class Lines {
       manifest.set_text(i, column++, bytes_of(text));
     if (json.contains("start"))
       manifest.set_span(i, {number_of(json.at("start")), number_of(json.at("end"))});
-    if (json.contains("duration")) manifest.set_duration(i, number_of(json.at("duration")));
+    if (json.contains("duration") || json.contains("sample_rate"))
+      manifest.set_declared(i, {json.value("duration", 0.0), json.value("sample_rate", 0.0)});
     if (json.contains("problem")) manifest.set_problem(i, bytes_of(json.at("problem")));
   }
   FrozenCorpus end() {

@@ -29,7 +29,9 @@ class MappedTable final : public TableReader {
     return table_->place(column < made() ? kRow : column - made());
   }
   [[nodiscard]] std::string_view id() const override { return table_->id(); }
-  [[nodiscard]] double duration(bool by_parts) const override { return table_->duration(by_parts); }
+  [[nodiscard]] DeclaredAudio declared(bool by_parts) const override {
+    return table_->declared(by_parts);
+  }
   [[nodiscard]] bool has_fixed_columns() const override { return table_->has_fixed_columns(); }
   [[nodiscard]] std::vector<std::string> remarks(const std::vector<int>& used) const override;
 

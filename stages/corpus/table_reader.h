@@ -9,6 +9,7 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/corpus/table_format.h"
+#include "stages/declared_audio.h"
 
 namespace melflow {
 
@@ -55,9 +56,9 @@ class TableReader {
   [[nodiscard]] virtual std::string_view id() const { return {}; }
   /// The same for a message: "data/segments:3: u1".
   [[nodiscard]] std::string where(int column = kRow) const;
-  /// How long the recording of that row is by the table [s]; 0 where it does not say so.
-  /// `by_parts`: rows are parts of recordings.
-  [[nodiscard]] virtual double duration(bool /*by_parts*/) const { return 0; }
+  /// What the table says of the audio of that row's recording. `by_parts`: rows are parts of
+  /// recordings.
+  [[nodiscard]] virtual DeclaredAudio declared(bool /*by_parts*/) const { return {}; }
   /// Whether all tables of this kind have the same columns, so that the user need not be told of
   /// unused ones.
   [[nodiscard]] virtual bool has_fixed_columns() const { return false; }

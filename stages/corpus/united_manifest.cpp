@@ -50,7 +50,7 @@ void append(Manifest& to, const Manifest& from, std::size_t source, bool has_lab
       to.set_target(at, targets[t], from.target(i, t));
     for (std::size_t t = 0; t < texts.size(); ++t) to.set_text(at, texts[t], from.text(i, t));
     if (from.has_spans()) to.set_span(at, from.span(i));
-    if (from.duration(i) > 0) to.set_duration(at, from.duration(i));
+    if (!from.declared(i).is_empty()) to.set_declared(at, from.declared(i));
     if (!from.problem(i).empty()) to.set_problem(at, std::string(from.problem(i)));
   }
 }

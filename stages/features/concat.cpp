@@ -288,7 +288,9 @@ class Concat final : public SideBySide {
         each_once(
             infos_, [](const FeatureInfo& i) { return i.computed_by->instruction_set; }, " and "),
         std::all_of(infos_.begin(), infos_.end(),
-                    [](const Info& i) { return i->computed_by->wide_sets_agree; })};
+                    [](const Info& i) { return i->computed_by->wide_sets_agree; }),
+        each_once(
+            infos_, [](const FeatureInfo& i) { return i.computed_by->transform; }, " and ")};
   }
 
   std::vector<Info> infos_;  // of the inputs

@@ -301,11 +301,14 @@ void MelFront::describe(ComputedBy by) {
 }
 
 void MelFront::set_computed_by(ComputedBy by) const {
-  by.wide_sets_agree = kernel_->wide_sets_agree();
   // FFTW takes the processor's widest instructions, whatever MELFLOW_INSTRUCTION_SET says.
+  by.wide_sets_agree = kernel_->transform() != "fftw";
+  if (by.backend == "cpu") by.transform = kernel_->transform();
   const std::string_view widest = MelKernel::instruction_sets().front();
-  if (by.backend == "cpu" && !by.wide_sets_agree && by.instruction_set != widest)
+  if (by.transform == "fftw" && by.instruction_set != widest)
     by.instruction_set += fmt::format(", FFTW by {}", widest);
+  else if (by.transform == "melflow")
+    by.instruction_set += ", transform by melflow";
   *info_->computed_by = std::move(by);
 }
 

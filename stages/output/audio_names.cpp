@@ -46,7 +46,15 @@ std::string span_text(const RunContext& run, std::size_t recording) {
 AudioNames::AudioNames(AudioNamesOptions options, const RunContext& run)
     : options_(std::move(options)), run_(run) {
   check_folders();
-  check_double();
+  std::unordered_set<std::size_t> doubles;
+  find_doubles([&](std::size_t a, std::size_t b) { doubles.insert({a, b}); });
+  if (doubles.empty()) return;
+  keep_ending_ = std::move(doubles);
+  find_doubles([this](std::size_t a, std::size_t b) {
+    throw RunError(
+        fmt::format("{}: both {} and {} would be written there; list each recording once", path(a),
+                    run_.source.name(a), run_.source.name(b)));
+  });
 }
 
 std::string AudioNames::problem(std::size_t recording) const {
@@ -76,7 +84,7 @@ std::string AudioNames::stem(std::size_t recording) const {
   std::filesystem::path out = options_.folder;
   for (const FolderOf by : options_.by) out /= folder_by(by, recording);
   out /= own_path(run_, recording);
-  return (options_.keep_ending ? out : out.replace_extension()).string() +
+  return (keep_ending_.contains(recording) ? out : out.replace_extension()).string() +
          span_text(run_, recording);
 }
 
@@ -111,8 +119,10 @@ void AudioNames::check_folders() const {
                                  m.name(i), m.labels(i).size()));
 }
 
-// Compares hashes first: the names of a million files would take much memory.
-void AudioNames::check_double() const {
+// Calls found(a, b) for recordings whose files would have the same name. Compares hashes first: the
+// names of a million files would take much memory.
+template <class Found>
+void AudioNames::find_doubles(const Found& found) const {
   const std::size_t count = run_.source.count();
   std::vector<std::pair<std::size_t, std::size_t>> hashes;  // hash and index of each recording
   hashes.reserve(count);
@@ -121,13 +131,7 @@ void AudioNames::check_double() const {
   std::sort(hashes.begin(), hashes.end());
   for (std::size_t i = 1; i < hashes.size(); ++i) {
     const std::size_t a = hashes[i - 1].second, b = hashes[i].second;
-    if (hashes[i - 1].first != hashes[i].first || path(a) != path(b)) continue;
-    throw RunError(fmt::format("{}: both {} and {} would be written there; {}", path(a),
-                               run_.source.name(a), run_.source.name(b),
-                               options_.keep_ending
-                                   ? "list each recording once"
-                                   : "set keep_ending: true in the audio_write node, or "
-                                     "list each recording once"));
+    if (hashes[i - 1].first == hashes[i].first && path(a) == path(b)) found(a, b);
   }
 }
 

@@ -1,9 +1,11 @@
-// Names the sound file of each recording: its own path below a folder, with another ending.
+// Names the sound file of each recording: its own path below a folder, with another ending; a.mp3
+// becomes a.wav, or a.mp3.wav where another recording would become a.wav, too.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,7 +24,6 @@ struct EnumNames<FolderOf> {
 struct AudioNamesOptions {
   std::string folder;        ///< folder that all files are written below
   std::vector<FolderOf> by;  ///< folders inserted before the recording's own
-  bool keep_ending = false;  ///< a.mp3 becomes a.mp3.wav
   std::string ending;        ///< "wav"
 };
 
@@ -42,10 +43,12 @@ class AudioNames {
   [[nodiscard]] std::string stem(std::size_t recording) const;
   [[nodiscard]] std::string folder_by(FolderOf by, std::size_t recording) const;
   void check_folders() const;
-  void check_double() const;
+  template <class Found>
+  void find_doubles(const Found& found) const;
 
   AudioNamesOptions options_;
   const RunContext& run_;
+  std::unordered_set<std::size_t> keep_ending_;  // recordings
 };
 
 }  // namespace melflow

@@ -66,9 +66,6 @@ struct AudioWriteOptions {
         "folders between path and the path of a recording, in the order written: [split, "
         "label], or only one of them; a file without one goes into no_split or no_label; not set: "
         "no such folders");
-    s.field("keep_ending", names.keep_ending,
-            "keeps the extension of the recording in the name; false: a.mp3 becomes a.wav; true: "
-            "a.mp3.wav");
     s.field("overwrite", overwrite,
             "replaces existing files; false: the run does not start if one exists");
     s.field("sync", sync, "waits until the system has written each file to disk");

@@ -36,9 +36,9 @@ struct NormalizeOptions {
          "have been written with statistics: train or all and without normalize: true; required")
         .tuning();  // its content is among the feature settings
     s.field("by", by,
-            "column of the list, or label or split: scales the rows of each speaker, or whatever "
-            "else the column names, by that speaker's statistics in file (statistics_by). "
-            "Recordings without a text are scaled by those of all; a text that file lacks fails")
+            "column of the list, or label or split: scales the rows of each speaker, or what else "
+            "it names, by its statistics in file (statistics_by). Recordings "
+            "without a text: by those of all; a text that file lacks fails")
         .tuning();
   }
 };

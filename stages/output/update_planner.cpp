@@ -325,6 +325,17 @@ void check(const PlannedOutput& output, const EarlierRows& old) {
                     path));
 }
 
+// The node of the output as the user named it.
+std::string node_of(const PlannedOutput& output) {
+  if (const Value* graph = output.run.settings.config.find("graph"))
+    for (const Value::Entry& node : graph->entries()) {
+      const Value* path = node.value.find("path");
+      if (path != nullptr && path->is_scalar() && path->text() == output.target.path)
+        return node.key;
+    }
+  return "write";
+}
+
 // Returns why the update must not begin: files that are gone may be on an unmounted disk.
 std::string too_many_dropped(const PlannedOutput& output, const RowPlan& plan,
                              const Comparison::Sums& all) {
@@ -336,10 +347,11 @@ std::string too_many_dropped(const PlannedOutput& output, const RowPlan& plan,
   return fmt::format(
       "{}: {} of its {} files with rows ({} of {} rows) are gone or not listed any more, such as "
       "{}. Is a disk not mounted, or have root, include or the manifest changed? The output is "
-      "left as it was. If these rows are to go, set the sink's max_dropped, such as --set "
-      "write.max_dropped=100% (it is {})",
+      "left as it was. If these rows are to go, set {node}.max_dropped, such as --set "
+      "{node}.max_dropped=100% (it is {})",
       output.target.path, plan.dropped.count, all.files, plan.dropped_rows, all.rows,
-      plan.dropped.names.front(), OptionType<CountOrShare>::echo(most).text());
+      plan.dropped.names.front(), OptionType<CountOrShare>::echo(most).text(),
+      fmt::arg("node", node_of(output)));
 }
 
 // Whether rows stay where they are. The next run trusts only its own user's files, so it could not

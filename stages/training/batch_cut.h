@@ -53,4 +53,52 @@ BatchCut cut_in_order(const std::vector<std::int64_t>& lengths, const BatchLimit
 BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimits& limits,
                        Draws* draws);
 
+/// Gathers samples of which batches are cut: of similar length, or in their order.
+template <class Sample>
+class Bucket {
+ public:
+  explicit Bucket(bool by_length = true) : by_length_(by_length) {}
+
+  void add(Sample sample, std::int64_t length) {
+    held_.push_back(std::move(sample));
+    lengths_.push_back(length);
+    ++arrived_;
+  }
+  [[nodiscard]] const std::vector<Sample>& held() const { return held_; }
+  /// Samples that came since batches were cut last.
+  [[nodiscard]] std::size_t arrived() const { return arrived_; }
+  /// Takes batches, with draws in random order. What does not fill one stays, unless
+  /// `is_batch(rest)`, which may add to it.
+  template <class IsBatch>
+  std::vector<std::vector<Sample>> cut(const BatchLimits& limits, Draws* draws,
+                                       const IsBatch& is_batch) {
+    const BatchCut cut =
+        by_length_ ? cut_by_length(lengths_, limits, draws) : cut_in_order(lengths_, limits);
+    std::vector<Sample> held = std::exchange(held_, {});
+    const std::vector<std::int64_t> lengths = std::exchange(lengths_, {});
+    const auto taken = [&](const std::vector<std::size_t>& places) {
+      std::vector<Sample> out;
+      for (const std::size_t place : places) out.push_back(std::move(held[place]));
+      return out;
+    };
+    std::vector<std::vector<Sample>> out;
+    for (const std::vector<std::size_t>& places : cut.full) out.push_back(taken(places));
+    if (std::vector<Sample> rest = taken(cut.rest); !rest.empty() && is_batch(rest)) {
+      out.push_back(std::move(rest));
+    } else {
+      held_ = std::move(rest);
+      for (const std::size_t place : cut.rest) lengths_.push_back(lengths[place]);
+    }
+    if (draws != nullptr) draws->shuffle(out);
+    arrived_ = 0;
+    return out;
+  }
+
+ private:
+  bool by_length_;
+  std::vector<Sample> held_;
+  std::vector<std::int64_t> lengths_;  // [rows]
+  std::size_t arrived_ = 0;
+};
+
 }  // namespace melflow

@@ -44,6 +44,7 @@
 #include "stages/row_type.h"
 #include "stages/run_task.h"
 #include "stages/training/batch_inputs.h"
+#include "stages/training/batch_queue.h"
 #include "stages/training/batch_source.h"
 #include "stages/training/recording_rows.h"
 #include "stages/training/sample_batcher.h"

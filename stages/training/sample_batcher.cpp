@@ -35,8 +35,8 @@ std::size_t SampleBatcher::memory_of(const SampleView& sample) const {
   return out;
 }
 
-bool SampleBatcher::has_room(const Store& store, std::size_t bytes) const {
-  return settings_.held_bytes == 0 || store.bytes + bytes <= settings_.held_bytes;
+bool SampleBatcher::has_room(const Memory& memory, std::size_t bytes) const {
+  return settings_.held_bytes == 0 || memory.bytes + bytes <= settings_.held_bytes;
 }
 
 SampleBatcher::Held SampleBatcher::hold(const SampleView& sample, BufferPool& pool) {
@@ -52,34 +52,29 @@ SampleBatcher::Held SampleBatcher::hold(const SampleView& sample, BufferPool& po
   return out;
 }
 
-void SampleBatcher::hold_in(Store& store, const SampleView& sample) {
-  store.held.push_back(hold(sample, *held_pool_));
-  store.bytes += store.held.back().bytes;
-}
-
 bool SampleBatcher::add(const SampleView& sample) {
   if (settings_.shuffle == 0) return place(sample);
   const std::size_t bytes = memory_of(sample);
-  bool is_full = shuffled_.held.size() == settings_.shuffle;
+  bool is_full = shuffled_.size() == settings_.shuffle;
   if (is_full && !draw()) return false;
-  while (!has_room(shuffled_, bytes)) {
-    if (shuffled_.most == 0) shuffled_.most = std::max<std::size_t>(1, shuffled_.held.size());
-    if (shuffled_.held.empty()) return place(sample);
+  while (!has_room(in_shuffled_, bytes)) {
+    if (in_shuffled_.most == 0) in_shuffled_.most = std::max<std::size_t>(1, shuffled_.size());
+    if (shuffled_.empty()) return place(sample);
     is_full = true;
     if (!draw()) return false;
   }
-  hold_in(shuffled_, sample);
+  shuffled_.push_back(hold(sample, *held_pool_));
+  in_shuffled_.bytes += bytes;
   if (is_full || ++came_ % kComeForOne != 0) return is_wanted_;
   return draw();
 }
 
 // Draws one of the held samples, and places it in a batch.
 bool SampleBatcher::draw() {
-  std::vector<Held>& held = shuffled_.held;
-  std::swap(held[draws_.below(held.size())], held.back());
-  const Held drawn = std::move(held.back());
-  held.pop_back();
-  shuffled_.bytes -= drawn.bytes;
+  std::swap(shuffled_[draws_.below(shuffled_.size())], shuffled_.back());
+  const Held drawn = std::move(shuffled_.back());
+  shuffled_.pop_back();
+  in_shuffled_.bytes -= drawn.bytes;
   return place(drawn.view);
 }
 
@@ -95,37 +90,28 @@ bool SampleBatcher::place(const SampleView& sample) {
 
 bool SampleBatcher::put_in_bucket(const SampleView& sample) {
   // Fewer samples than a batch remain.
-  if (!has_room(bucket_, memory_of(sample)) && !bucket_.held.empty()) {
-    if (bucket_.most == 0) bucket_.most = bucket_.held.size();
+  if (!has_room(in_bucket_, memory_of(sample)) && !bucket_.held().empty()) {
+    if (in_bucket_.most == 0) in_bucket_.most = bucket_.held().size();
     if (!give_bucket(false)) return false;
   }
-  hold_in(bucket_, sample);
-  return ++arrived_ < settings_.bucket || give_bucket(false);
+  Held held = hold(sample, *held_pool_);
+  in_bucket_.bytes += held.bytes;
+  const std::int64_t rows = held.rows();
+  bucket_.add(std::move(held), rows);
+  return bucket_.arrived() < settings_.bucket || give_bucket(false);
 }
 
-// Emits batches; samples that do not fill one stay in the bucket.
 bool SampleBatcher::give_bucket(bool is_last) {
-  std::vector<std::int64_t> lengths;
-  for (const Held& h : bucket_.held) lengths.push_back(h.rows());
-  BatchCut cut = cut_by_length(lengths, limits_, &draws_);
-  if (is_last && !settings_.drop_last && !cut.rest.empty())
-    cut.full.push_back(std::exchange(cut.rest, {}));
-  draws_.shuffle(cut.full);
-  std::vector<Held> held = std::exchange(bucket_.held, {});
-  const auto take = [&held](const std::vector<std::size_t>& places, std::vector<Held>& to) {
-    for (const std::size_t place : places) to.push_back(std::move(held[place]));
-  };
-  take(cut.rest, bucket_.held);
-  bucket_.bytes = 0;
-  for (const Held& h : bucket_.held) bucket_.bytes += h.bytes;
-  arrived_ = 0;
-  for (const std::vector<std::size_t>& batch : cut.full) {
-    take(batch, recordings_);
+  auto batches =
+      bucket_.cut(limits_, &draws_, [&](auto&) { return is_last && !settings_.drop_last; });
+  in_bucket_.bytes = 0;
+  for (const Held& h : bucket_.held()) in_bucket_.bytes += h.bytes;
+  for (std::vector<Held>& batch : batches) {
     if (passed_over_ < settings_.skip) {
       passed_over_ += batch.size();
-      recordings_.clear();
-    } else if (!give_recordings()) {
-      return false;
+    } else {
+      recordings_ = std::move(batch);
+      if (!give_recordings()) return false;
     }
   }
   return is_wanted_;
@@ -153,25 +139,17 @@ bool SampleBatcher::place_recording(const SampleView& sample) {
 }
 
 void SampleBatcher::begin() {
-  batch_.type = settings_.type;
-  for (const std::size_t bytes : row_bytes_)
-    batch_.inputs.push_back(
-        {pool_->lease(std::max<std::size_t>(1, settings_.size * bytes)), {}, {}});
+  for (const std::vector<std::size_t>& row : settings_.row_shapes)
+    batch_.inputs.emplace_back(*pool_, settings_.type, settings_.size, row, std::nullopt);
 }
 
 bool SampleBatcher::give() {
-  for (std::size_t k = 0; k < row_bytes_.size(); ++k) {
-    const std::vector<std::size_t>& row = settings_.row_shapes[k];
-    std::vector<std::size_t>& shape = batch_.inputs[k].shape;
-    shape = {batch_.files.size()};
-    shape.insert(shape.end(), row.begin(), row.end());
-  }
+  for (SampleBatch::Rows& rows : batch_.inputs) rows.shape.front() = batch_.files.size();
   is_wanted_ = give_(std::exchange(batch_, {}));
   return is_wanted_;
 }
 
 bool SampleBatcher::give_recordings() {
-  batch_.type = settings_.type;
   for (std::size_t k = 0; k < row_bytes_.size(); ++k) batch_.inputs.push_back(padded(k));
   for (const Held& h : recordings_) {
     batch_.files.push_back(h.view.file);
@@ -186,11 +164,11 @@ bool SampleBatcher::give_recordings() {
 
 // Returns the rows that an input has of the batch's recordings, padded to the longest.
 SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
-  SampleBatch::Rows out;
   std::int64_t longest = 0;
   for (const Held& h : recordings_) longest = std::max(longest, h.view.inputs[input].count);
   const std::size_t bytes = bytes_of(input, longest);
-  out.data = pool_->lease(std::max<std::size_t>(1, recordings_.size() * bytes));
+  SampleBatch::Rows out(*pool_, settings_.type, recordings_.size(), settings_.row_shapes[input],
+                        static_cast<std::size_t>(longest));
   std::byte* to = out.data.data();
   for (const Held& h : recordings_) {
     const SampleView::Rows& rows = h.view.inputs[input];
@@ -200,16 +178,13 @@ SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
     to += bytes;
     out.lengths.push_back(rows.count);
   }
-  const std::vector<std::size_t>& row = settings_.row_shapes[input];
-  out.shape = {recordings_.size(), static_cast<std::size_t>(longest)};
-  out.shape.insert(out.shape.end(), row.begin(), row.end());
   return out;
 }
 
 void SampleBatcher::end() {
-  while (is_wanted_ && !shuffled_.held.empty())
+  while (is_wanted_ && !shuffled_.empty())
     if (!draw()) return;
-  if (is_wanted_ && !bucket_.held.empty() && !give_bucket(true)) return;
+  if (is_wanted_ && !bucket_.held().empty() && !give_bucket(true)) return;
   if (!is_wanted_ || settings_.drop_last) return;
   if (!recordings_.empty())
     (void)give_recordings();

@@ -59,11 +59,11 @@ class SampleBatcher {
   /// The number of samples left out because of `skip`.
   [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
   /// The memory [bytes] that `shuffle` and `bucket` hold now, as the pool rounds it.
-  [[nodiscard]] std::size_t held_bytes() const { return shuffled_.bytes + bucket_.bytes; }
+  [[nodiscard]] std::size_t held_bytes() const { return in_shuffled_.bytes + in_bucket_.bytes; }
   /// The number held when `held_bytes` first kept them below what `shuffle` and `bucket` say; 0:
   /// never.
-  [[nodiscard]] std::size_t most_shuffled() const { return shuffled_.most; }
-  [[nodiscard]] std::size_t most_in_bucket() const { return bucket_.most; }
+  [[nodiscard]] std::size_t most_shuffled() const { return in_shuffled_.most; }
+  [[nodiscard]] std::size_t most_in_bucket() const { return in_bucket_.most; }
 
  private:
   struct Held {
@@ -72,8 +72,7 @@ class SampleBatcher {
     std::size_t bytes = 0;
     [[nodiscard]] std::int64_t rows() const { return view.inputs.front().count; }
   };
-  struct Store {
-    std::vector<Held> held;
+  struct Memory {
     std::size_t bytes = 0;
     std::size_t most = 0;  // number held when one first did not fit
   };
@@ -81,9 +80,8 @@ class SampleBatcher {
     return static_cast<std::size_t>(rows) * row_bytes_[input];
   }
   [[nodiscard]] std::size_t memory_of(const SampleView& sample) const;
-  [[nodiscard]] bool has_room(const Store& store, std::size_t bytes) const;
+  [[nodiscard]] bool has_room(const Memory& memory, std::size_t bytes) const;
   [[nodiscard]] Held hold(const SampleView& sample, BufferPool& pool);
-  void hold_in(Store& store, const SampleView& sample);
   [[nodiscard]] bool draw();
   [[nodiscard]] bool place(const SampleView& sample);
   [[nodiscard]] bool place_row(const SampleView& sample);
@@ -101,10 +99,10 @@ class SampleBatcher {
   BatchLimits limits_;
   Draws draws_;
   std::shared_ptr<BufferPool> pool_, held_pool_;
-  Store shuffled_;
+  std::vector<Held> shuffled_;
+  Memory in_shuffled_, in_bucket_;
   std::size_t came_ = 0;  // samples that came before it was full
-  Store bucket_;
-  std::size_t arrived_ = 0;       // recordings put there since it last gave batches
+  Bucket<Held> bucket_;
   std::vector<Held> recordings_;  // of the present batch
   SampleBatch batch_;             // the present batch of rows
   std::uint64_t passed_over_ = 0;

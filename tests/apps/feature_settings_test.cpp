@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/real_fft.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
@@ -198,12 +199,14 @@ TEST_CASE("MELFLOW_INSTRUCTION_SET chooses the instruction set") {
         Json::parse(folder.melflow({"inspect", "--features", "out.h5", "--json"}).out);
     CHECK(made["instruction_set"] == set);
     fs::remove(folder / "out.h5");
-    // FFTW's choice is the processor's.
-    const Ended by_fftw = folder.melflow(
+    // The choice of either transform is the processor's; only FFTW's has to do with bytes.
+    const Ended in_double = folder.melflow(
         {"inspect", "--features", "a.yaml", "--set", "mel.precision=double", "--json"}, variables);
     const std::string_view widest = MelKernel::instruction_sets().front();
-    CHECK(Json::parse(by_fftw.out)["instruction_set"] ==
-          (set == widest ? std::string(set) : fmt::format("{}, FFTW by {}", set, widest)));
+    CHECK(Json::parse(in_double.out)["instruction_set"] ==
+          (transform_name() == "melflow" ? fmt::format("{}, transform by melflow", set)
+           : set == widest               ? std::string(set)
+                                         : fmt::format("{}, FFTW by {}", set, widest)));
   }
   const Ended wrong =
       exits(78, folder.melflow({"run", "a.yaml"}, {{"MELFLOW_INSTRUCTION_SET", "avx"}}));
@@ -213,6 +216,20 @@ TEST_CASE("MELFLOW_INSTRUCTION_SET chooses the instruction set") {
                       "which has {}\n",
                       fmt::join(MelKernel::instruction_sets(), ", "))));
   CHECK(!fs::exists(folder / "out.h5"));
+}
+
+TEST_CASE("inspect: what did the transform is named where it decided bits") {
+  const Folder folder;
+  const auto transform_of = [&](const std::string& setting) {
+    exits(0, folder.melflow({"run", "a.yaml", "-q", "--set", setting, "--var", "OUT=b.h5"}));
+    const Json json = Json::parse(exits(0, folder.melflow({"inspect", "b.h5", "--json"})).out);
+    fs::remove(folder / "b.h5");
+    return json["transform"].get<std::string>();
+  };
+  for (const char* setting : {"mel.n_fft=512", "mel.n_fft=400", "mel.n_fft=16384"})
+    CHECK(transform_of(setting) == "");
+  for (const char* setting : {"mel.precision=double", "mel.n_fft=401", "mel.n_fft=34"})
+    CHECK(transform_of(setting) == transform_name());
 }
 
 TEST_CASE("compare: pipelines with several outputs are compared output by output") {

@@ -207,6 +207,9 @@ TEST_CASE("job: a program that would make other bytes refuses before it computes
   job.write();
   const Ended worked = exits(1, example.work());
   CHECK(has(worked.err, "it was made with another instruction set (abacus, now "));
+  const Ended merged = exits(1, example.merge());
+  CHECK(has(merged.err, "its parts were made with instruction set abacus, and this is "));
+  CHECK(!fs::exists(example.folder / "out.h5"));
   CHECK(fs::is_empty(example.folder / "job/parts"));
   CHECK(fs::is_empty(example.folder / "job/work"));
   CHECK(!fs::exists(example.folder / "job/claims/0000.json"));

@@ -533,6 +533,28 @@ TEST_CASE("limits: a node held at one slot is named beside other load, too") {
   CHECK(find_limits(r).cause == Cause::queue);
 }
 
+TEST_CASE("limits: of nodes with one slot each, the one that fills the queues is named") {
+  // rs fills all queues before it. read waits in turn for input, as a worker that leaves it goes on
+  // with what it has made; it is at work 5% of the time.
+  RunReport r = run_of({{"read", 1, 0.5, 0.5}, {"decode", 1, 0.2, 0.2}, {"rs", 1, 7, 7}});
+  stage(r, "files").time = {.busy = 1.4, .blocked_output = 4.2, .waiting_core = 4.4};
+  stage(r, "read").time = {
+      .busy = 0.5, .waiting_input = 5.1, .blocked_output = 2.7, .waiting_core = 1.7};
+  stage(r, "decode").time = {
+      .busy = 0.2, .waiting_input = 6.6, .blocked_output = 1.8, .waiting_core = 1.4};
+  stage(r, "rs").time = {.busy = 7, .waiting_input = 2.9, .waiting_core = 0.1};
+  Limits l = find_limits(r);
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "rs");
+  CHECK(has(limits_text(l, r), "rs: 1 at once, at work 70% of the time"));
+  // Also where other programs have the cores: then none is at work half of the time.
+  stage(r, "rs").time = {.busy = 4, .waiting_input = 4.5, .waiting_core = 1.5};
+  stage(r, "rs").cpu_seconds = 4;
+  l = find_limits(r);
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "rs");
+}
+
 TEST_CASE("limits: the last file") {
   RunReport r = run_of({{"decode", 4, 16, 16}});
   stage(r, "decode").time = {.busy = 16, .waiting_input = 4, .idle_after_end = 20};

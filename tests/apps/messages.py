@@ -60,6 +60,8 @@ def fill(folder):
     (folder / "packed.txt").write_bytes(b"\x1f\x8b\x08\0\0")
     (folder / "wide.csv").write_text("path,text\nclips/fine.wav,\"one\ntwo\"\n")
     (folder / "urls.txt").write_text("https://example.org/a.wav\n")
+    (folder / "some_urls.txt").write_text("clips/fine.wav\ns3://bucket/a.wav\nfile:///a.wav\n")
+    (folder / "x.tar.bz2").write_bytes(b"BZh91AY&SY" + bytes(20))
     (folder / "table.csv").write_text("path,age,lable\nclips/fine.wav,old,dog\n")
     (folder / "list.txt").write_text("clips/fine.wav\n")
     (folder / "empty").mkdir()

@@ -123,7 +123,7 @@ TEST_CASE("missing nodes: nothing is put in beside a node that nobody takes from
                                                       "  mel: {stage: mel, from: two" +
                                                       std::string(kMel))))
                 .err,
-            "batch: 'stage' is missing; without stage and from a node called batch has options"));
+            "batch: 'stage' is missing; without stage and from, batch sets the options of a node"));
   const Ended bytes =
       corpus.run("validate", pipeline("  mel: {stage: mel, from: read" + std::string(kMel)));
   CHECK(has(bytes.err, "write from: decode, since no node takes what 'decode' (decode) gives"));

@@ -115,7 +115,7 @@ TEST_CASE("parity: a pipeline without a mel node that can be compared is refused
         2,
         "--node mroe: two.yaml has no such mel node. Did you mean 'more'? It has mel, more"},
        {{"two.yaml", "--node", "more"}, 1, "melflow verify-parity: this needs Python"},
-       {{"none.yaml"}, 1, "none.yaml: no node of it is a mel"},
+       {{"none.yaml"}, 1, "none.yaml: has no node of the stage mel"},
        {{"p.yaml", "--var", "DTAA=clips", "a.wav"}, 78, "DTAA"}});
 }
 

@@ -111,10 +111,18 @@ TEST_CASE("repair: rows that are another are recomputed, to the same bytes as ev
   }
 }
 
-TEST_CASE("repair: an output of a pipeline with several is refused") {
+TEST_CASE("repair: a damaged output of a pipeline with several is refused, a right one kept") {
   const TempFolder folder;
   make_output(folder,
-              "stage: hdf5_write, path: a.h5}\n  b: {from: mel, stage: npy_write, path: b.npy");
+              "stage: hdf5_write, path: a.h5}\n  b: {from: mel, stage: npy_write, path: b.npy, "
+              "split_files: false");
+  const std::string before = test::read_text(folder / "a.h5");
+  for (const char* name : {"a.h5", "b.npy"})
+    CHECK(exits(0, melflow_in(folder, {"repair", name})).out ==
+          std::string(name) + ": the rows are what was written; nothing is changed\n");
+  CHECK(test::read_text(folder / "a.h5") == before);
+  spoil(folder / "a.h5");
+  CHECK(has(exits(0, melflow_in(folder, {"repair", "b.npy"})).out, "nothing is changed"));
   const Ended e = melflow_in(folder, {"repair", "a.h5"});
   CHECK(e.code == 1);
   CHECK(has(e.err, "is of a pipeline with more than one output (b is another)"));
@@ -352,6 +360,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
                                             "  a: {stage: hdf5_write, from: mel, path: a.h5}\n"
                                             "  b: {stage: npy_write, from: mel, path: b.npy}\n");
   REQUIRE(melflow_in(folder, {"run", "two.yaml", "-q"}).code == 0);
+  spoil(folder / "a.h5");
   CHECK(has(melflow_in(folder, {"repair", "a.h5"}).err, "with more than one output"));
 }
 

@@ -15,6 +15,7 @@
 namespace melflow::test::verify_test {
 
 using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -28,12 +29,12 @@ void make_output(const TempFolder& folder, const std::string& sink) {
   exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
 }
 
-// Changes a byte where rows are stored.
-void spoil(const TempFolder& folder, const std::string& name) {
+// Changes a byte where rows are stored; by default in the middle.
+void spoil(const TempFolder& folder, const std::string& name, std::streamoff at = 0) {
   std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(0, std::ios::end);
   const auto size = static_cast<std::streamoff>(file.tellg());
-  const std::streamoff at = name.ends_with(".npy") ? (size - 4096) / 2 + 4096 : 64 * 1024 + 40000;
+  if (at == 0) at = name.ends_with(".npy") ? (size - 4096) / 2 + 4096 : 64 * 1024 + 40000;
   file.seekg(at);
   const int byte = file.get();
   file.seekp(at);
@@ -65,6 +66,9 @@ TEST_CASE("verify: rows that are another are found, in each format") {
     const Ended text = melflow_in(folder, {"verify", name});
     CHECK(has(text.out, found["wrong"][0].get<std::string>()));
     CHECK(has(text.out, "Is the disk sound?"));
+    if (name != "o.npy") continue;
+    spoil(folder, name, 4096 + 100);  // rows of the first file
+    CHECK_FALSE(has(melflow_in(folder, {"verify", name}).out, "`melflow verify`"));
   }
 }
 
@@ -131,6 +135,42 @@ TEST_CASE("verify: rows are recomputed, and are the same or not") {
     const Json found = Json::parse(changed.out)["recomputed"];
     CHECK(found["same"] == 4);
     CHECK(found["changed"] == Json{"3.wav", "4.wav"});
+  }
+}
+
+TEST_CASE("verify: recordings that were exchanged are named with each other") {
+  for (const char* sink : {"hdf5_write, path: o.h5", "npy_write, path: o.npy"}) {
+    CAPTURE(std::string(sink));
+    const TempFolder folder;
+    make_output(folder, sink);
+    const auto path = [&](int i) { return folder / fmt::format("data/{}.wav", i); };
+    // Of the same size and time, so that their stamps tell nothing.
+    for (int i : {1, 2, 3}) {
+      test::write_wav(path(i), 4000, 8000, 20 + static_cast<unsigned>(i));
+      fs::last_write_time(path(i), fs::last_write_time(path(0)));
+    }
+    exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
+    const std::string name = *sink == 'h' ? "o.h5" : "o.npy";
+    fs::rename(path(1), path(9));
+    fs::rename(path(2), path(1));
+    fs::rename(path(9), path(2));
+    const Ended found = exits(1, melflow_in(folder, {"verify", name, "--recompute", "100%"}));
+    CHECK(has(found.out,
+              "those of 4 files are the same, bit for bit; those of 2 files are those of another "
+              "recording:\n  1.wav has the audio that 2.wav had\n  2.wav has the audio that 1.wav "
+              "had\nFiles were exchanged"));
+    CHECK_FALSE(has(found.out, "gives other values"));
+    const auto time = fs::last_write_time(path(3));
+    test::write_wav(path(3), 4000, 8000, 77);
+    fs::last_write_time(path(3), time);
+    const Ended both = exits(1, melflow_in(folder, {"verify", name, "--recompute", "100%"}));
+    CHECK(has(both.out, "those of 1 file are not:\n  3.wav\nWhat decodes"));
+    CHECK(has(both.out, "\nthose of 2 files are those of another recording:\n  1.wav has"));
+    const Json json = Json::parse(
+        exits(1, melflow_in(folder, {"verify", name, "--recompute", "100%", "--json"})).out);
+    CHECK(json["recomputed"]["exchanged"] == Json{{{"path", "1.wav"}, {"has_audio_of", "2.wav"}},
+                                                  {{"path", "2.wav"}, {"has_audio_of", "1.wav"}}});
+    CHECK(json["recomputed"]["other"] == Json{"3.wav"});
   }
 }
 

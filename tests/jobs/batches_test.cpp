@@ -12,6 +12,7 @@
 #include "pipeline/run/stage_runner.h"
 #include "pipeline/stage/reach.h"
 #include "stages/manifest.h"
+#include "stages/training/batch_queue.h"
 #include "stages/training/batch_source.h"
 #include "stages/training/sample_batch.h"
 #include "tests/support/audio_files.h"
@@ -69,7 +70,7 @@ Taken run(const TempFolder& folder, const Options& o) {
                   "  out: {{stage: batches, from: {}, {}}}\n",
                   o.memory, files, o.segment, o.nodes, o.from, o.batches),
       "test.yaml", load);
-  auto queue = std::make_shared<BatchQueue>(2);
+  auto queue = std::make_shared<BatchQueue<SampleBatch>>(2);
   const auto task = set_task(plan.services, {.shuffle = o.order});
   task->delivery = std::make_shared<BatchDelivery>(
       BatchDelivery{queue, [queue](std::string text) { queue->warn(std::move(text)); }, nullptr,
@@ -82,9 +83,9 @@ Taken run(const TempFolder& folder, const Options& o) {
   std::jthread consumer([&] {
     SampleBatch batch;
     while (kept.size() < o.takes) {
-      const BatchQueue::State state = queue->take(batch, 0.05);
-      if (state == BatchQueue::State::ended) return;
-      if (state == BatchQueue::State::batch) kept.push_back(std::move(batch));
+      const TakeResult state = queue->take(batch, 0.05);
+      if (state == TakeResult::ended) return;
+      if (state == TakeResult::batch) kept.push_back(std::move(batch));
     }
     queue->close();
     runner.stop();
@@ -103,7 +104,7 @@ Taken run(const TempFolder& folder, const Options& o) {
       out.samples.push_back(fmt::format("{} {} ", listed, b.offsets[i]));
     }
     for (const SampleBatch::Rows& rows : b.inputs) {
-      std::size_t bytes = size_of(b.type), row = size_of(b.type);
+      std::size_t bytes = size_of(rows.type), row = size_of(rows.type);
       for (std::size_t i = 1; i < rows.shape.size(); ++i) bytes *= rows.shape[i];
       for (std::size_t i = 2; i < rows.shape.size(); ++i) row *= rows.shape[i];
       CHECK(rows.shape[0] == b.files.size());
@@ -443,7 +444,7 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
        "  cut: {stage: segment, from: decode, length: 2000}\n"
        "  s: {stage: samples, from: cut, sample_rate: 8000}\n",
        "[mel, s]", "size: 7",
-       "out.from: a sample of mel is a whole recording, one of s is a window; put both behind the "
+       "out.from: a sample of mel is a whole recording, one of s is a window; put both after the "
        "same segment"},
       {"length: 2000",
        "  cut: {stage: segment, from: decode, length: 2000, hop: 500}\n"
@@ -526,7 +527,7 @@ class Alone {
   }
   void take(std::int64_t file) {
     SampleBatch batch;
-    REQUIRE(queue_->take(batch, 100) == BatchQueue::State::batch);
+    REQUIRE(queue_->take(batch, 100) == TakeResult::batch);
     CHECK(batch.files == std::vector<std::int64_t>{file});
   }
   void end() { dynamic_cast<HoldsItems&>(runner_->stage()).drop_waiting(); }
@@ -539,7 +540,8 @@ class Alone {
   Plan plan_;
   std::size_t nodes_ = 0;
   BufferPool pool_{1 << 20};
-  const std::shared_ptr<BatchQueue> queue_ = std::make_shared<BatchQueue>(1);
+  const std::shared_ptr<BatchQueue<SampleBatch>> queue_ =
+      std::make_shared<BatchQueue<SampleBatch>>(1);
   std::optional<Reach> reach_;
   std::optional<StageRunner> runner_;
 };

@@ -229,7 +229,11 @@ TEST_CASE("odd recordings: FLAC in Ogg is decoded without FFmpeg, and checked") 
   for (const char* read : {"", ", whole: 4096, buffer: 4096"}) {
     const Taken got = take(folder, ", downmix: 1", read);
     for (const char* name : {"a.oga", "less.oga"}) {
-      CHECK(got.remark(name) == "");
+      CHECK(got.remark(name) ==
+            (name == std::string_view("a.oga")
+                 ? ""
+                 : "ok: decode: longer: the header counts 20000 samples (1.250 s), there are 50000 "
+                   "(3.125 s), and all are used"));
       const std::vector<float> all = got.samples(name);
       REQUIRE(all.size() == samples.size());
       for (std::size_t i = 0; i < all.size(); ++i)

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/real_fft.h"
 #include "stages/files/log_file.h"
 #include "stages/output/row_sink.h"
 #include "tests/jobs/shared.h"
@@ -218,14 +219,20 @@ TEST_CASE("resume: AVX2 and AVX-512 are one where they give the same bytes") {
   };
   for (const char* from : {"mel", "both"})
     CHECK(set_of("n_mels: 20", from) == (is_wide ? "avx2 or avx512" : here));
-  // FFTW chooses its code by the processor.
+  // FFTW chooses its code by the processor; melflow's own transform gives the same bytes anywhere.
+  const std::string by_fftw = is_wide ? here + " with FFTW" : here;
+  const std::string by_own = (is_wide ? "avx2 or avx512" : here) + ", transform by melflow";
   for (const char* mel : {"n_mels: 20, precision: double", "n_fft: 509", "n_fft: 32768"})
-    CHECK(set_of(mel) == (is_wide ? here + " with FFTW" : here));
+    for (const char* from : {"mel", "both"})
+      CHECK(set_of(mel, from) == (transform_name() == "fftw" ? by_fftw : by_own));
   // For an output that is to be updated.
   const ComputedBy agree{"cpu", "avx512", true}, differ{"cpu", "avx512"};
   CHECK(agree.sets_like("cpu avx2") == agree.sets_like("cpu avx512"));
   CHECK(differ.sets_like("cpu avx2") != differ.sets_like("cpu avx512"));
   CHECK(agree.sets_like("cpu baseline") == "cpu baseline");
+  for (const ComputedBy& here_now : {agree, differ})
+    for (const std::string set : {"avx512", "avx2", "baseline"})
+      CHECK(here_now.sets_like(set) != here_now.sets_like(set + ", transform by melflow"));
 }
 
 TEST_CASE("resume: failures that were too many end the next run at once, and more go on") {

@@ -180,7 +180,7 @@ TEST_CASE("update: many rows are not dropped without a word") {
                   ": 5 of its 40 files with rows (25 of 200 rows) are gone or not listed any more, "
                   "such as train/disk2/30.wav. Is a disk not mounted, or have root, include or the "
                   "manifest changed? The output is left as it was. If these rows are to go, set "
-                  "the sink's max_dropped, such as --set write.max_dropped=100% (it is 10%)");
+                  "write.max_dropped, such as --set write.max_dropped=100% (it is 10%)");
         CHECK(read_bytes(file) == before);
       }
       CHECK_FALSE(corpus.run(yaml(", max_dropped: 4"), Update::append, name).started);

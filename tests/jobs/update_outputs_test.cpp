@@ -147,6 +147,20 @@ TEST_CASE("update of two outputs: files that are gone or have changed leave both
   check_as_full(corpus);
 }
 
+TEST_CASE("update of two outputs: all that are refused are named, each by its own node") {
+  const Corpus corpus;
+  REQUIRE(corpus.run(kBoth).complete());
+  for (const char* name : {"clips/0.wav", "clips/2.wav", "clips/4.wav"})
+    std::filesystem::remove(corpus.path(name));
+  const JobResult job = corpus.run(kBoth, Update::append);
+  CHECK_FALSE(job.started);
+  for (const auto& [name, node] : {std::pair{"out_a.h5", "write_a"}, {"out_b.npy", "write_b"}}) {
+    CHECK(job.error.find(corpus.path(name) + ": 3 of its ") != job.error.npos);
+    CHECK(job.error.find(fmt::format("set {0}.max_dropped, such as --set {0}.max_dropped=100%",
+                                     node)) != job.error.npos);
+  }
+}
+
 TEST_CASE("update of two outputs: each takes what it needs where one is ahead of the other") {
   const Corpus corpus;
   REQUIRE(corpus.run(kBoth).complete());

@@ -694,6 +694,11 @@ TEST_CASE("utterances: a recording of another length than its list says is told"
                  is + "; files.utterances: ends 0.500 s after the end of its recording: has the "
                       "rest only"}});
 
+  // Whichever cut of the recording says it, and whatever its other cuts say.
+  for (const auto& [first, second] : {std::pair{8, 6}, {6, 8}, {8, 8}})
+    CHECK(remarks(cut(1, first, 1) + "\n" + cut(1, second, 3), "utterances: {}") ==
+          Remarks{{"short.wav#t=3,4", is}});
+
   const auto nemo = [](const std::string& more) {
     return R"({"audio_filepath": "short.wav", "duration": 8)" + more + "}";
   };
@@ -723,6 +728,50 @@ TEST_CASE("utterances: a recording of another length than its list says is told"
   corpus.folder().write("data/k/segments", "u1 r 0 1\nu2 r 1 2\nu3 s 1 2\n");
   corpus.folder().write("data/k/reco2dur", "r 8\ns 20.0\n");
   CHECK(of_kaldi("utterances: {}") == Remarks{{"short.wav#t=1,2", is}});  // of the last one
+}
+
+TEST_CASE("utterances: a recording of another rate than its list says is told") {
+  Corpus corpus;
+  const auto recording = [](int rate, double duration = 6) {
+    return fmt::format(
+        R"({{"id": "r", "sources": [{{"type": "file", "channels": [0], "source": "short.wav"}}], )"
+        R"("sampling_rate": {}, "num_samples": 96000, "duration": {}, "channel_ids": [0]}})",
+        rate, duration);
+  };
+  const auto cut = [&](int rate, double start) {
+    return fmt::format(R"({{"id": "c", "start": {}, "duration": 1, "channel": 0, )"
+                       R"("supervisions": [], "recording": {}, "type": "MonoCut"}})",
+                       start, recording(rate));
+  };
+  const auto run = [&](const std::string& line, const Knobs& graph) {
+    corpus.folder().write("data/l.jsonl", line + "\n");
+    JobResult job = corpus.run(graph, "l.jsonl", "l.h5");
+    REQUIRE(job.complete());
+    return job;
+  };
+  const std::string is =
+      "its list says that its rate is 8000 Hz, and the file's is 16000 Hz, which is used: another "
+      "version of the file?";
+  using Remarks = std::map<std::string, std::string>;
+  const auto remarks = [&](const std::string& line, const std::string& list) {
+    return run(line, {.list = list}).remarks_by_name();
+  };
+  CHECK(remarks(recording(8000), "exclude: []") == Remarks{{"short.wav", "ok: decode: " + is}});
+  CHECK(remarks(recording(16000), "exclude: []").empty());
+  CHECK(remarks(cut(8000, 1), "utterances: {}") ==
+        Remarks{{"short.wav#t=1,2", "ok: decode: " + is}});
+  CHECK(remarks(cut(8000, 1) + "\n" + cut(16000, 3), "utterances: {}") ==
+        Remarks{{"short.wav#t=3,4", "ok: decode: " + is}});
+  CHECK(remarks(recording(8000, 8), "exclude: []") ==
+        Remarks{{"short.wav",
+                 "ok: decode: its list says that it is 8.000 s long, and it is 6.000 s: another "
+                 "version of the file?; " +
+                     is}});
+  // Seconds are those of the file: the list's rate does not move the utterance.
+  run(cut(16000, 1), {.list = "utterances: {}"});
+  const auto rows = rows_by_name(corpus.path("l.h5"));
+  run(cut(8000, 1), {.list = "utterances: {}"});
+  CHECK(rows_by_name(corpus.path("l.h5")) == rows);
 }
 
 TEST_CASE("utterances: a manifest that makes no sense is refused with its line") {

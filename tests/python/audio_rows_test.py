@@ -446,8 +446,8 @@ class AudioRowsTest(unittest.TestCase):
         self.assertLessEqual(rows._reader.storable_bytes, 64 << 20)
         batches = rows.batches(8)
         for able, is_short in ((0, True), (64 << 20, False)):
-            batches.rows = types.SimpleNamespace(_reader=types.SimpleNamespace(row_bytes=rows._reader.row_bytes, storable_bytes=able),
-                                                 _kept_rows=rows._kept_rows)
+            batches._first = types.SimpleNamespace(_reader=types.SimpleNamespace(row_bytes=rows._reader.row_bytes, storable_bytes=able),
+                                                   _kept_rows=rows._kept_rows)
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 batches._warn_if_short()

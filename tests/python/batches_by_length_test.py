@@ -129,6 +129,18 @@ class BatchesByLengthTest(corpus.CorpusTest):
                     one, = self.epochs(make(batch_size=4 * ranks, seed=4, bucket=24))
                     self.assertEqual([sum(step, [])[:len(batch)] for step, batch in zip(zip(*parts), one)], one)
 
+    def test_recordings_have_one_order_in_the_stream_and_by_number(self):
+        yaml, mel, audio = self.make("parts", files=", splits: ratio, split_ratios: {train: 60, val: 40}")
+        by_number = [melflow.open(mel), melflow.open({"mel": mel, "audio": audio}), melflow.open(yaml, scan=True)]
+        taken = int((by_number[0].count > 0).sum())  # some recordings have no rows
+        for more in ({}, dict(max_rows=2500), dict(bucket=16), dict(bucket=taken // 5, drop_last=True),
+                     dict(bucket=1024, max_rows=2500), dict(bucket=8, split="val")):
+            options = dict(batch_size=5, seed=3) | more
+            stream = self.epochs(melflow.Loader(yaml, **options), 2)
+            for rows in by_number:
+                with self.subTest(more, rows=type(rows).__name__):
+                    self.assertEqual(self.epochs(rows.batches(**options), 2), stream)
+
     def test_without_shuffling_nothing_is_drawn(self):
         loader = self.rows.batches(6, bucket=1024, shuffle=False)
         one, two = self.epochs(loader, 2)

@@ -233,6 +233,17 @@ class FeaturesTest(unittest.TestCase):
                 call(4 * samples)
                 call((9830 * samples).astype(np.int16))
 
+    def test_a_folder_leaves_pythons_record_of_warnings(self):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("default")
+            shown = {}
+            for _ in range(3):
+                warnings.warn_explicit("once by place", UserWarning, "place.py", 1, registry=shown)
+                melflow.folder(self.root, include="ant/01*.wav", preset="whisper")
+        said = [str(one.message) for one in said]
+        self.assertEqual(said.count("once by place"), 1)
+        self.assertFalse([one for one in said if "windows of 30 s" in one])
+
     def test_a_folder_is_a_table(self):
         options = dict(sample_rate=8000, n_fft=256, hop=80, n_mels=20)
         with self.assertWarnsRegex(UserWarning, r"^3 of 30 recordings gave no rows:\n  ant/012\.wav: .*\n  bee/007\.wav: .*\n  bee/025\.wav: .*$"):

@@ -195,9 +195,6 @@ TEST_CASE("audio_write: names are those of the recordings, by split and label wh
   };
   CHECK(names("", "labels: none") ==
         Names{"train/dog/a.wav", "train/cat/b.wav", "val/dog/a.wav", "train/c.wav"});
-  CHECK(
-      names("keep_ending: true", "labels: none") ==
-      Names{"train/dog/a.flac.wav", "train/cat/b.wav.wav", "val/dog/a.wav.wav", "train/c.wav.wav"});
   CHECK(names("by: split", "splits: top_dir") == Names{"train/train/dog/a.wav",
                                                        "train/train/cat/b.wav", "val/val/dog/a.wav",
                                                        "train/train/c.wav"});
@@ -239,18 +236,12 @@ TEST_CASE("audio_write: two recordings never share a file") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 500);
   write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate, test_signal(400));
-  CHECK(
-      run(folder, {}).error ==
-      fmt::format("{}: both a.flac and a.wav would be written there; set keep_ending: true in the "
-                  "audio_write node, or list each recording once",
-                  folder / "out/a.wav"));
-  CHECK(files_in(folder / "out").empty());
-  CHECK(run(folder, {.write = "keep_ending: true"}).complete());
-  CHECK(files_in(folder / "out") == Names{"a.flac.wav", "a.wav.wav"});
+  write_wav(folder.file("clips/b.wav"), 500);
+  CHECK(run(folder, {}).complete());
+  CHECK(files_in(folder / "out") == Names{"a.flac.wav", "a.wav.wav", "b.wav"});
   folder.write("clips/list.csv", "path\na.wav\na.wav\n");
-  const JobResult twice = run(folder, {.write = "keep_ending: true",
-                                       .files = "manifest: \"" + folder / "clips/list.csv" + "\"",
-                                       .out = "other"});
+  const JobResult twice =
+      run(folder, {.files = "manifest: \"" + folder / "clips/list.csv" + "\"", .out = "other"});
   CHECK(twice.error ==
         fmt::format("{}: both a.wav and a.wav would be written there; list each recording once",
                     folder / "other/a.wav.wav"));

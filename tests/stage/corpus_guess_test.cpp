@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -310,12 +311,14 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
   const std::string made = fmt::format(
       "cd '{}' && tar cf m.tar -C m dog cat && mkdir s && tar cf s/0.tar -C n 0.flac "
       "0.txt 0.cls && tar cf s/1.tar -C n 1.flac 1.txt 1.cls && mkdir 'x{{y}}*' && cp m.tar "
-      "'x{{y}}*'",
+      "'x{{y}}*' && mkdir both packed && cp m.tar n/0.flac both && cp m.tar both/o.tar && gzip -c "
+      "m.tar > both/p.tar.gz "
+      "&& cp both/p.tar.gz packed && cp both/p.tar.gz packed/q.tgz",
       folder.path());
   REQUIRE(std::system(made.c_str()) == 0);
   struct Row {
     const char *given, *what;
-    Texts entries;
+    Texts entries, remarks = {};
   };
   const Texts shards{"-: 0.tar/0.flac=5|nought", "-: 1.tar/1.flac=6|one"};
   const Row rows[] = {
@@ -331,6 +334,15 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
       {"s", "2 archives, the first of 1 sound file, with .cls, .txt beside them", shards},
       {"s/{0..1}.tar", "2 archives, the first of 1 sound file, with .cls, .txt beside them",
        shards},
+      {"packed",
+       "an archive of 2 sound files, with labels from the names of folders",
+       {"-: cat/b.wav=cat", "-: dog/a.wav=dog"},
+       {"packed/q.tgz is not used; to use it: --from packed/q.tgz"}},
+      {"both",
+       "a folder of 1 sound file",
+       {"-: 0.flac"},
+       {"both/*.tar are not used; to use them: --from 'both/*.tar'",
+        "both/p.tar.gz is not used; to use it: --from both/p.tar.gz"}},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.given));
@@ -340,6 +352,11 @@ TEST_CASE("an archive, or a folder of archives, is recognized by its members") {
     CAPTURE(written(*guess));
     List list(written(*guess));
     CHECK(entries(list) == row.entries);
+    Texts remarks = guess->remarks;
+    for (std::string& remark : remarks)
+      for (std::size_t at; (at = remark.find(folder.path() + '/')) != remark.npos;)
+        remark.erase(at, folder.path().size() + 1);
+    CHECK(remarks == row.remarks);
   }
 }
 
@@ -377,6 +394,23 @@ TEST_CASE("a list is recognized by itself, and the options that are written for 
     CAPTURE(written(*guess));
     List list(written(*guess));
     CHECK(entries(list) == row.entries);
+  }
+  for (const auto& [name, head, is] :
+       {std::tuple{"x.tar.bz2", std::string("BZh91AY&SY") + std::string(20, 'x'), "bzip2"},
+        {"x.tar.xz", std::string("\xFD\x37zXZ\0", 6) + std::string(20, 'x'), "xz"},
+        {"x.tar.zst", std::string("\x28\xB5\x2F\xFD") + std::string(20, 'x'), "zstd"}}) {
+    const std::string packed = folder.write(name, head);
+    CHECK_THROWS_WITH_AS(guess_corpus(packed),
+                         doctest::Contains(fmt::format("{}: this is a file packed by {}; unpack it "
+                                                       "(",
+                                                       packed, is)
+                                               .c_str()),
+                         RunError);
+    CHECK_THROWS_WITH_AS(
+        guess_corpus(packed),
+        doctest::Contains(
+            fmt::format(") and name {}", packed.substr(0, packed.rfind('.'))).c_str()),
+        RunError);
   }
   const std::string other = folder / "lists/other.csv";
   CHECK_THROWS_WITH_AS(

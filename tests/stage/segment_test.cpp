@@ -185,7 +185,7 @@ TEST_CASE("segment: lengths in time follow the rate") {
   CHECK(other.entry.outcome == Outcome::failed);
   CHECK(other.entry.reason ==
         "is sampled at 8000 Hz, where a window has 200 samples instead of 400; put a resample "
-        "stage before");
+        "stage before this node");
 }
 
 TEST_CASE("segment: asks for blocks that need not be joined, and passes these on as they are") {
@@ -242,7 +242,7 @@ TEST_CASE("segment: at another rate a time is no length, no hop or the whole fil
       CHECK(got.entry.outcome == Outcome::failed);
       CHECK(got.blocks.empty());
       CHECK(got.entry.reason == fmt::format("is sampled at {} Hz, where a {}; put a resample stage "
-                                            "before",
+                                            "before this node",
                                             row.rate, row.what));
     }
   }

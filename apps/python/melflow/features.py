@@ -10,7 +10,6 @@ import inspect
 import json
 import os
 import re
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
@@ -298,6 +297,12 @@ def _with_arguments(reason: str) -> str:
     return re.sub(rf"\b({'|'.join(_OF_DECODE)}): (\w+)", r'\1="\2"', reason)
 
 
+class _QuietLoader(Loader):
+    """Without warnings of what only a pipeline could have otherwise. `warnings.catch_warnings` would hide them, too, but makes Python
+    forget which warnings of any code it has shown."""
+    _warns_of_graph = _warns_of_recordings = False
+
+
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,
            labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
            downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, table: str = "dict",
@@ -327,10 +332,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
     graph = Graph()
     decoded = graph.file_list(root=root, include=include, labels=labels).disk_read().decode(truncated=truncated, downmix=downmix)
     decoded.resample(rate=rate).segment().mel(sample_rate=rate, **options).batches(size=64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what only a pipeline could have otherwise
-        loader = Loader(graph, shuffle=False, workers=workers)
-    loader._warns_of_recordings = False
+    loader = _QuietLoader(graph, shuffle=False, workers=workers)
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
     try:
         for batch in loader:

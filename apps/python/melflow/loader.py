@@ -48,6 +48,7 @@ class Loader(Epochs):
     """
 
     _STATE = "loader"
+    _warns_of_graph = _warns_of_recordings = True
 
     def __init__(
         self,
@@ -98,12 +99,12 @@ class Loader(Epochs):
         self._workers = None if workers is None else arguments.workers(workers, 0)
         self._rank, self._world_size = rank, world_size
         self._report: Optional[Report] = None
-        self._warns_of_recordings = True
         self._facts: Dict[str, Any] = {}  # about the list
         self._is_listed = False  # whether the current epoch has listed the corpus
         self._has_buckets, warnings = BatchRun.check(
             self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
-        arguments.warn(warnings)
+        if self._warns_of_graph:
+            arguments.warn(warnings)
 
     # ---- epochs
 

@@ -333,6 +333,13 @@ Damage damage_of(const EndedRecording& recording, const SampleReader& reader, co
     out.lost = cut.lost;
   }
   if (out.remark.empty()) out.remark = wrong_frame_size(bytes).remark;
+  // MP3 that was joined from several has the count of its first part.
+  if (out.remark.empty() && recording.is_over && recording.is_count_known && !is_mp3 &&
+      decoded > info.frames)
+    out.remark = fmt::format(
+        "longer: the header counts {} samples ({:.3f} s), there are {} ({:.3f} s), and all are "
+        "used",
+        info.frames, seconds(info.frames), decoded, seconds(decoded));
   const auto good = static_cast<double>(decoded - (fault ? fault->silent : 0));
   double whole = static_cast<double>(decoded + (fault ? fault->missing : 0));
   if (is_short) whole = std::max(whole, static_cast<double>(info.frames));

@@ -24,6 +24,7 @@
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
+#include "stages/files/packing.h"
 
 namespace melflow {
 namespace {
@@ -112,22 +113,45 @@ std::optional<CorpusGuess> archives(const std::string& root) {
   const auto archive = archive_at(first.empty() ? root : archive_base(root) + '/' + first);
   CorpusContents contents;
   for (std::size_t i = 0; i < archive->size(); ++i) contents.add(std::string(archive->name(i)));
-  auto out = found(
-      contents, first.empty() ? "an archive" : fmt::format("{} archives, the first", names.size()),
-      root);
+  auto out = found(contents,
+                   first.empty() || names.size() == 1
+                       ? "an archive"
+                       : fmt::format("{} archives, the first", names.size()),
+                   root);
   if (out) note_unused(contents, root, *out);
   return out;
 }
 
+// The archives in a folder: of each ending the only one, or a pattern of them.
+Texts archives_in(const fs::path& folder) {
+  const Texts names = names_in(folder);
+  Texts out;
+  for (const std::string ending : {".tar", ".zip", ".tar.gz", ".tgz"}) {
+    const auto is_one = [&](const std::string& name) { return name.ends_with(ending); };
+    const auto count = std::count_if(names.begin(), names.end(), is_one);
+    if (count > 0)
+      out.push_back(
+          (folder / (count == 1 ? *std::find_if(names.begin(), names.end(), is_one) : "*" + ending))
+              .string());
+  }
+  return out;
+}
+
+void note_archives(const Texts& others, CorpusGuess& out) {
+  for (const std::string& root : others)
+    out.remarks.push_back(fmt::format(
+        "{} {} not used; to use {}: --from {}", root, root.find('*') == root.npos ? "is" : "are",
+        root.find('*') == root.npos ? "it" : "them", shell_word(root)));
+}
+
 // A folder of shards.
 std::optional<CorpusGuess> shards(const fs::path& folder) {
-  for (const char* ending : {".tar", ".zip"}) {
-    const Texts names = names_in(folder);
-    const auto is_one = [&](const std::string& name) { return name.ends_with(ending); };
-    if (std::any_of(names.begin(), names.end(), is_one))
-      return archives((folder / (std::string("*") + ending)).string());
-  }
-  return std::nullopt;
+  Texts roots = archives_in(folder);
+  if (roots.empty()) return std::nullopt;
+  auto out = archives(roots.front());
+  roots.erase(roots.begin());
+  if (out) note_archives(roots, *out);
+  return out;
 }
 
 constexpr Guess* kOfLists[] = {kaldi, lj_speech,    common_voice, speech_commands, vox_celeb,
@@ -159,6 +183,10 @@ void note_lists_below(const fs::path& folder, CorpusGuess& out) {
 std::optional<CorpusGuess> list(const fs::path& file) {
   const fs::path folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
   if (KaldiFolder::is_one(file.string())) return kaldi(folder);
+  if (const Packing* packing = packing_of_file(file.string());
+      packing != nullptr && packing->ending != ".gz")
+    throw RunError(fmt::format("{}: this is {}; {}", file.string(), packing->what,
+                               advice_on(*packing, file.string())));
   const std::string name = (folder / file.filename()).string();
   for (const auto guess : {lj_speech, common_voice, speech_commands, vox_celeb, vctk, audio_set})
     if (auto found = guess(folder))
@@ -199,6 +227,7 @@ std::optional<CorpusGuess> guess_corpus(const std::string& given) {
   if (!out) return shards(path);
   if (!has_lists) note_lists_below(path, *out);
   if (out->remarks.empty() || has_lists) note_unused(contents, path.string(), *out);
+  note_archives(archives_in(path), *out);
   return out;
 }
 

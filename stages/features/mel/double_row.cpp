@@ -24,6 +24,7 @@ DoubleRow::Scratch DoubleRow::make_scratch() const {
   scratch.frame = AlignedArray<double>(static_cast<std::size_t>(options_.n_fft));
   scratch.spectrum = AlignedArray<double>(2 * static_cast<std::size_t>(n_bins_));
   scratch.work = AlignedArray<double>(static_cast<std::size_t>(frame_length_));
+  scratch.of_fft = fft_.make_work();
   return scratch;
 }
 
@@ -46,7 +47,7 @@ double DoubleRow::compute(const SignalView<Sample>& view, std::int64_t start, Sc
   // FFTW overwrites its input, so the zeros are rewritten for each frame.
   std::fill(frame + frame_length_, frame + options_.n_fft, 0.0);
   double* const power = scratch.spectrum.data();
-  fft_.execute(frame, power);
+  fft_.execute(frame, power, scratch.of_fft);
   for (int k = 0; k < n_bins_; ++k) {
     const double re = power[2 * k], im = power[2 * k + 1];
     power[k] = re * re + im * im + options_.power_offset;

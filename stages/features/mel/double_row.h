@@ -1,4 +1,4 @@
-// double_row.h - rows in double precision (precision: double), one frame at a time through FFTW.
+// double_row.h - rows in double precision (precision: double), one frame at a time (real_fft.h).
 //
 // In:  SignalView (mel_signal.h), the position of a frame.
 // Out: the frame's row [bands or bins], rounded to float once, at the end. The steps that need the
@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "stages/features/mel/fftw.h"
 #include "stages/features/mel/mel_filterbank.h"
 #include "stages/features/mel/mel_plan.h"
 #include "stages/features/mel/mel_signal.h"
+#include "stages/features/mel/real_fft.h"
 
 namespace melflow {
 
@@ -27,6 +27,7 @@ class DoubleRow {
     AlignedArray<double> frame;     // [n_fft]
     AlignedArray<double> spectrum;  // [n_bins] complex, then [n_bins] powers
     AlignedArray<double> work;      // [frame_length], for the conditioner
+    AlignedArray<double> of_fft;    // the transform's own
   };
 
   explicit DoubleRow(const MelPlan& plan);

@@ -29,7 +29,7 @@ struct RunTables {
   int n_bins = 0;
 
   // A transform of n_fft real samples is one of n_fft/2 complex points, sample pairs. points = 0:
-  // FFTW does the transform.
+  // RealFft does the transform.
   int points = 0;
   int n_passes = 0;
   Pass passes[32];
@@ -54,6 +54,35 @@ struct RunTables {
   float shift = 0.0F;
 };
 
+// A transform of one frame in double (own_fft.h). A step makes radix * run transforms of `parts`
+// points of run transforms of radix * parts points.
+struct FftPass {
+  int radix = 0, parts = 0, run = 0;
+  // exp(-2 pi i p k / (radix * parts)) for p < parts, 0 < k < radix: [parts][radix-1] re, im; where
+  // run is 1, [radix-1][re, im][parts].
+  const double* twiddle = nullptr;
+};
+
+struct FftTables {
+  static constexpr int padding = 8;  // numbers after the last one of an array: a vector's width
+  struct Points {
+    const double *re = nullptr, *im = nullptr;
+  };
+
+  int n = 0;        // real samples
+  int points = 0;   // complex ones: of even n sample pairs, else samples
+  int outputs = 0;  // of the complex transform: all points, or of odd n the bins
+  int size = 0;     // of the steps: points, or for a convolution more
+  int length = 0;   // of an array of `size` points with its padding
+  int n_passes = 0;
+  FftPass passes[32];
+  Points turn;  // of even n, [points/2+1] of -i exp(-2 pi i k / n)
+  // Bluestein's convolution: chirp [points] is exp(-pi i j^2 / points), filter [size] the transform
+  // of its conjugate divided by size.
+  bool is_convolution = false;
+  Points chirp, filter;
+};
+
 // The loops for one instruction set. Vectors of floats in memory are 64-byte aligned.
 struct Loops {
   const char* instruction_set;
@@ -66,6 +95,9 @@ struct Loops {
   void (*transform)(const RunTables&, float*, float*);
   // (tables, power, rows [width]); overwrites power
   void (*rows)(const RunTables&, float*, float* const*);
+  // (tables, samples [n], bins [n/2+1] re, im, work [4][length])
+  void (*own_fft_float)(const FftTables&, const float*, float*, double*);
+  void (*own_fft_double)(const FftTables&, const double*, double*, double*);
 };
 
 // Radices that a step can have.

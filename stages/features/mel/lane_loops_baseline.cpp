@@ -1,6 +1,7 @@
 // Four frames at once, with instructions that every processor of the architecture has (SSE2, Neon);
 // and the list of loops that this processor can run.
 #include "stages/features/mel/lane_loops_body.h"
+#include "stages/features/mel/own_fft_body.h"
 
 namespace melflow::lanes {
 
@@ -10,7 +11,8 @@ constexpr const char* set = "neon";
 #else
 constexpr const char* set = "baseline";
 #endif
-constexpr Loops loops{set, width, load_int16, load_float, transform, rows};
+constexpr Loops loops{set,       width, load_int16,     load_float,
+                      transform, rows,  own_fft<float>, own_fft<double>};
 }  // namespace
 
 #if defined(__x86_64__)

@@ -7,90 +7,22 @@
 
 #pragma once
 
+#include "stages/features/mel/lane_dft.h"
 #include "stages/features/mel/lane_loops.h"
-#include "stages/features/mel/lane_point.h"
 #include "stages/features/mel/lane_vector.h"
 
 namespace melflow::lanes {
 namespace {
 
-// Transforms R points in place. For odd R, with s_q and d_q the sum and the difference of x_q and
-// x_{R-q}, outputs k and R-k are x_0 + sum of cos(2 pi k q / R) s_q -/+ i sin(...) d_q.
-template <int R>
-MELFLOW_INLINE void dft(Point (&x)[R]) {
-  constexpr int half = (R - 1) / 2;
-  Point s[half + 1], d[half + 1];
-  Point first = x[0];
-  for (int q = 1; q <= half; ++q) {
-    s[q] = x[q] + x[R - q];
-    d[q] = x[q] - x[R - q];
-    first = first + s[q];
-  }
-  Point out[R];
-  out[0] = first;
-#pragma GCC unroll 8
-  for (int k = 1; k <= half; ++k) {
-    Point a = x[0];
-    Point b = {Lanes::all(0.0F), Lanes::all(0.0F)};
-#pragma GCC unroll 8
-    for (int q = 1; q <= half; ++q) {
-      const int turn = k * q % R;
-      const int folded = turn <= half ? turn : R - turn;
-      const Lanes c = Lanes::all(cos_of[R][folded]);
-      const Lanes w = Lanes::all(turn <= half ? sin_of[R][folded] : -sin_of[R][folded]);
-      a = {mul_add(c, s[q].re, a.re), mul_add(c, s[q].im, a.im)};
-      b = q == 1 ? Point{w * d[q].re, w * d[q].im}
-                 : Point{mul_add(w, d[q].re, b.re), mul_add(w, d[q].im, b.im)};
-    }
-    out[k] = minus_i(a, b);
-    out[R - k] = plus_i(a, b);
-  }
-  for (int k = 0; k < R; ++k) x[k] = out[k];
-}
-
-template <>
-MELFLOW_INLINE void dft<2>(Point (&x)[2]) {
-  const Point a = x[0];
-  x[0] = a + x[1];
-  x[1] = a - x[1];
-}
-
-template <>
-MELFLOW_INLINE void dft<4>(Point (&x)[4]) {
-  const Point a = x[0] + x[2], b = x[0] - x[2];
-  const Point c = x[1] + x[3], d = x[1] - x[3];
-  x[0] = a + c;
-  x[2] = a - c;
-  x[1] = minus_i(b, d);
-  x[3] = plus_i(b, d);
-}
-
-template <>
-MELFLOW_INLINE void dft<8>(Point (&x)[8]) {
-  Point even[4] = {x[0], x[2], x[4], x[6]};
-  Point odd[4] = {x[1], x[3], x[5], x[7]};
-  dft(even);
-  dft(odd);
-  const Lanes r = Lanes::all(0.707106781F);
-  // (1 - i) / sqrt(2) and (-1 - i) / sqrt(2)
-  const Point one = {(odd[1].re + odd[1].im) * r, (odd[1].im - odd[1].re) * r};
-  const Point three = {(odd[3].im - odd[3].re) * r, (odd[3].re + odd[3].im) * r};
-  x[0] = even[0] + odd[0];
-  x[4] = even[0] - odd[0];
-  x[1] = even[1] + one;
-  x[5] = even[1] - one;
-  x[2] = minus_i(even[2], odd[2]);
-  x[6] = plus_i(even[2], odd[2]);
-  x[3] = {even[3].re + three.re, even[3].im - three.im};
-  x[7] = {even[3].re - three.re, even[3].im + three.im};
-}
+using Point = PointOf<Lanes>;
+constexpr int point = 2 * width;  // [floats]
 
 template <int R, bool is_turned>
 MELFLOW_INLINE void butterfly(float* at, int stride, const float* twiddle) {
   Point x[R];
 #pragma GCC unroll 16
   for (int q = 0; q < R; ++q) x[q] = Point::load(at + q * stride);
-  dft<R>(x);
+  dft(x);
 #pragma GCC unroll 16
   for (int q = 0; q < R; ++q) {
     if (is_turned && q > 0) x[q] = x[q].times(twiddle + 2 * (q - 1));
@@ -172,7 +104,7 @@ void last_step(const RunTables& t, const float* points, float* power) {
     const float* at = points + static_cast<std::int64_t>(block_at[k0]) * point;
 #pragma GCC unroll 16
     for (int q = 0; q < R; ++q) x[q] = Point::load(at + q * point);
-    dft<R>(x);
+    dft(x);
   };
   const auto write = [&](int q, Point low, Point high) __attribute__((always_inline)) {
     power_of_pair(low, high, turn + 2 * q, power + q * stride, mirror - q * stride);

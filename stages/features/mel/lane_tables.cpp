@@ -8,8 +8,14 @@
 namespace melflow {
 namespace {
 
-// Returns the radices of a transform of `points`, first to last; empty for 1 or a prime factor that
-// no step has. Of the orders tried, large ones first and 4 at the end was the fastest.
+void push_turn(std::vector<float>& to, double angle) {
+  to.push_back(static_cast<float>(std::cos(angle)));
+  to.push_back(static_cast<float>(std::sin(angle)));
+}
+
+}  // namespace
+
+// Of the orders tried, large ones first and 4 at the end was the fastest.
 std::vector<int> radices_of(int points) {
   std::vector<int> radices;
   for (const int r : {13, 11, 7, 5, 3}) {
@@ -27,13 +33,6 @@ std::vector<int> radices_of(int points) {
   }
   return radices;
 }
-
-void push_turn(std::vector<float>& to, double angle) {
-  to.push_back(static_cast<float>(std::cos(angle)));
-  to.push_back(static_cast<float>(std::sin(angle)));
-}
-
-}  // namespace
 
 LaneTables::LaneTables(const MelPlan& plan) {
   const MelOptions& options = plan.options();

@@ -13,9 +13,13 @@
 
 namespace melflow {
 
+// Returns the radices of the steps of a transform of `points`, first to last; empty for 1, and for
+// a prime factor that no step has.
+std::vector<int> radices_of(int points);
+
 class LaneTables {
  public:
-  // Larger transforms of several frames at once exceed every cache, so FFTW does them.
+  // Larger transforms of several frames at once exceed every cache, so RealFft does them.
   static constexpr int max_points = 1 << 13;
 
   explicit LaneTables(const MelPlan& plan);
@@ -23,7 +27,8 @@ class LaneTables {
   LaneTables& operator=(const LaneTables&) = delete;
 
   const lanes::RunTables& run() const { return run_; }
-  // False if n_fft is odd, too large or has a prime factor above 13; FFTW then transforms frames.
+  // False if n_fft is odd, too large or has a prime factor above 13; RealFft then transforms
+  // frames.
   bool has_transform() const { return run_.points > 0; }
 
  private:

@@ -81,7 +81,7 @@ struct MelKernel::Tables {
   Chosen loops;
   int group = 0;  // frames computed together
   LaneTables lanes;
-  FftPlan fft;                 // set if `lanes` has no transform
+  RealFft<float> fft;          // set if `lanes` has no transform
   AlignedBuffer window;        // [frame_length]
   AlignedBuffer window_float;  // [frame_length], with input_scale
   AlignedBuffer window_int16;  // [frame_length], with input_scale and kInt16Scale
@@ -126,7 +126,7 @@ MelKernel::Tables::Tables(const MelPlan& plan, const Chosen& chosen)
   // If several transforms at once exceed every cache, so do their powers: one frame at a time.
   const bool is_huge = plan.n_fft() > 2 * LaneTables::max_points;
   if (is_huge) loops.wide = loops.narrow;
-  if (!halves) fft = FftPlan(plan.n_fft());
+  if (!halves) fft = RealFft<float>(plan.n_fft());
   group = is_huge ? 1 : loops.wide->width;
 }
 
@@ -171,9 +171,12 @@ MelKernel::Scratch MelKernel::make_scratch() const {
   const auto n_bins = static_cast<std::size_t>(plan_->n_bins());
   const auto length = static_cast<std::size_t>(plan_->frame_length());
   const auto n_fft = static_cast<std::size_t>(plan_->n_fft());
-  const bool by_fftw = !tables_->lanes.has_transform();
-  scratch.points_ = AlignedBuffer(by_fftw ? n_fft : n_fft * width);
-  if (by_fftw) scratch.spectrum_ = AlignedBuffer(2 * n_bins);
+  const bool in_lanes = tables_->lanes.has_transform();
+  scratch.points_ = AlignedBuffer(in_lanes ? n_fft * width : n_fft);
+  if (!in_lanes) {
+    scratch.spectrum_ = AlignedBuffer(2 * n_bins);
+    scratch.of_fft_ = tables_->fft.make_work();
+  }
   scratch.power_ = AlignedBuffer(n_bins * width);
   scratch.gathered_ = AlignedBuffer(static_cast<std::size_t>(tables_->group) * length);
   scratch.unread_ = AlignedBuffer(static_cast<std::size_t>(plan_->columns()));
@@ -181,8 +184,8 @@ MelKernel::Scratch MelKernel::make_scratch() const {
   return scratch;
 }
 
-bool MelKernel::wide_sets_agree() const {
-  return tables_->lanes.has_transform() && !tables_->doubles;
+std::string_view MelKernel::transform() const {
+  return tables_->lanes.has_transform() && !tables_->doubles ? "" : transform_name();
 }
 
 template <class Sample>
@@ -324,7 +327,7 @@ void MelKernel::flush(Scratch& scratch) const {
   float* power = scratch.power_.data();
   const FlushDenormals flush_denormals;
   if (!tables.lanes.has_transform()) {
-    for (int lane = 0; lane < n; ++lane) transform_by_fftw(lane, loops.width, window, scratch);
+    for (int lane = 0; lane < n; ++lane) transform_one(lane, loops.width, window, scratch);
   } else {
     if (scratch.is_int16_) {
       const std::int16_t* frames[lanes::max_width];
@@ -343,8 +346,8 @@ void MelKernel::flush(Scratch& scratch) const {
 }
 
 // Writes the power [n_bins] of one waiting frame to its lane of a group of `width`.
-void MelKernel::transform_by_fftw(int lane, int width, const AlignedBuffer& window,
-                                  Scratch& scratch) const {
+void MelKernel::transform_one(int lane, int width, const AlignedBuffer& window,
+                              Scratch& scratch) const {
   const int length = plan_->frame_length();
   float* frame = scratch.points_.data();
   float* spectrum = scratch.spectrum_.data();
@@ -358,7 +361,7 @@ void MelKernel::transform_by_fftw(int lane, int width, const AlignedBuffer& wind
   }
   // FFTW overwrites its input, so the zeros are rewritten for each frame.
   std::fill(frame + length, frame + plan_->n_fft(), 0.0F);
-  tables_->fft.execute(frame, spectrum);
+  tables_->fft.execute(frame, spectrum, scratch.of_fft_);
   float* power = scratch.power_.data() + lane;
   for (int k = 0; k < plan_->n_bins(); ++k) {
     const float re = spectrum[2 * k], im = spectrum[2 * k + 1];

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "stages/features/mel/double_row.h"
-#include "stages/features/mel/fftw.h"
 #include "stages/features/mel/lane_loops.h"
 #include "stages/features/mel/lane_tables.h"
 #include "stages/features/mel/mel_plan.h"
 #include "stages/features/mel/mel_signal.h"
+#include "stages/features/mel/real_fft.h"
 
 namespace melflow {
 
@@ -33,9 +33,10 @@ class MelKernel {
   // Work space of one thread, and frames that wait until their group is full; move-only.
   class Scratch {
     friend class MelKernel;
-    AlignedBuffer points_;    // [n_fft/2][2][width]; for FFTW [n_fft], one windowed frame
-    AlignedBuffer spectrum_;  // [n_bins] complex, of FFTW
-    AlignedBuffer power_;     // [n_bins][width]
+    AlignedBuffer points_;         // [n_fft/2][2][width]; for RealFft [n_fft], one windowed frame
+    AlignedBuffer spectrum_;       // [n_bins] complex, of RealFft
+    AlignedArray<double> of_fft_;  // RealFft's own
+    AlignedBuffer power_;          // [n_bins][width]
     AlignedBuffer
         gathered_;  // [group][frame_length], frames that differ from the utterance's samples
     AlignedBuffer unread_;        // [columns], the rows of lanes without a frame
@@ -52,8 +53,8 @@ class MelKernel {
   // the baseline ("neon" on 64-bit Arm) is what every processor of the build's architecture has.
   static std::vector<std::string_view> instruction_sets();
   // The one that the variable MELFLOW_INSTRUCTION_SET names, or the widest; for the output's
-  // provenance, along with FFTW's version. FFTW chooses its own in any case. Throws ConfigError if
-  // the variable names none of them.
+  // provenance. RealFft takes the widest in any case. Throws ConfigError if the variable names none
+  // of them.
   static std::string_view instruction_set();
 
   // `set`: one of instruction_sets().
@@ -89,9 +90,8 @@ class MelKernel {
   const void* frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
                     float& energy) const;
 
-  // Whether AVX2 and AVX-512 yield the same bytes: if FFTW does the transform, its choice depends
-  // on the processor.
-  bool wide_sets_agree() const;
+  // What does the transform, by its transform_name(), if the lanes do not; else "".
+  std::string_view transform() const;
 
  private:
   struct Tables;
@@ -102,7 +102,7 @@ class MelKernel {
   template <class Sample>
   const void* frame_samples(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,
                             double& energy) const;
-  void transform_by_fftw(int lane, int width, const AlignedBuffer& window, Scratch& scratch) const;
+  void transform_one(int lane, int width, const AlignedBuffer& window, Scratch& scratch) const;
 
   std::shared_ptr<const MelPlan> plan_;
   std::unique_ptr<const Tables> tables_;

@@ -66,7 +66,7 @@ constexpr MelOptionRow kTable[] = {
     {"sample_rate", &O::sample_rate, "sample rate of the recordings", "Hz",
      "a file of another rate fails; not set: the rate of the waveforms if it is known (from "
      "resample or synthetic), else it is required",
-     from_to(1, 10'000'000)},
+     from_to(100, 10'000'000)},
 
     {"input_scale", &O::input_scale, "value of a sample at full scale", "",
      "1: as in librosa and torchaudio; 32768, the range of 16-bit integers: as in Kaldi",

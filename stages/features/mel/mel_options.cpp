@@ -128,8 +128,6 @@ void check_bands(const MelOptions& o, Complaints& c) {
   const double nyquist = o.sample_rate / 2.0;
   const double given = o.fmax.value_or(0.0);
   const double fmax = given > 0.0 ? given : default_fmax(o) + given;
-  c.require(o.bin_hz == MelOptions::BinHz::exact || o.sample_rate > 1, "bin_hz", name_of(o.bin_hz),
-            "exact for a sample_rate of 1 Hz");
   if (o.sample_rate >= 1) {
     c.require(given <= nyquist && fmax > 0.0, "fmax", given, "at most sample_rate / 2 (", nyquist,
               " Hz); 0 or less counts down from there");

@@ -114,7 +114,8 @@ const std::vector<IndexColumn>& index_columns() {
        ColumnType::text,
        "below the attribute `root` of `/files`, or absolute; with a slash at its end a folder that "
        "could not be listed (`closed_folders: failed`); of an utterance with its span after it: "
-       "`talk.flac#t=12.5,15` (seconds), `talk.flac#samples=200000,240000`",
+       "`talk.flac#t=12.5,15` (seconds), `talk.flac#samples=200000,240000`; without an end, as in "
+       "`talk.flac#t=0`, to the end of the recording",
        {},
        set_path,
        Per::file,

@@ -118,7 +118,7 @@ void add_whole(Hash& hash, const FeatureData& data, std::size_t remarks,
   for (const RootAttribute& a : root_attributes()) {
     if (a.name == std::string_view(kIndexHash)) continue;
     // Introduced after the hash: outputs without this attribute keep the hash that they had.
-    if (a.name == std::string_view(kSources) && data.text(a.name).empty()) continue;
+    if (!a.is_in_all && data.text(a.name).empty()) continue;
     if (!a.is_text())
       hash.number(data.integer(a.name).value_or(-1));
     else if (a.type == RootAttribute::Type::json)

@@ -123,6 +123,14 @@ std::vector<RootAttribute> table() {
           "instruction_set", [](const X& x) { return x.info.computed_by->instruction_set; },
           "what the kernels ran on, such as `avx2`; equal bytes are promised for equal sets, "
           "and for avx2 and avx512 unless FFTW does the transform"),
+      only(
+          "`precision: double`, or an `n_fft` that is odd, above 16,384 or has a prime factor "
+          "from 17 on",
+          [](const X& x) { return !x.info.computed_by->transform.empty(); },
+          lately(attribute(
+              "transform", [](const X& x) { return x.info.computed_by->transform; },
+              "what did the Fourier transform on the CPU, `fftw` or `melflow`, whose last bits "
+              "differ; which one depends on the build of melflow"))),
       attribute(
           "feature_fingerprint", [](const X& x) { return feature_fingerprint(x.feature_settings); },
           "XXH3-128 of `feature_settings`, 32 hexadecimal digits: equal for equal "
