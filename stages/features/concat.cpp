@@ -216,8 +216,8 @@ class Concat final : public SideBySide {
         return fmt::format(
             "{} gives rows that {} made, which are not the frames of a recording; put concat "
             "before "
-            "{}, or behind segment, where each window has rows of its own",
-            i->name, *by, *by);
+            "it, or use segment, where each window has rows of its own",
+            i->name, *by);
     if ((a.frames > 0) != (b.frames > 0))
       return fmt::format(
           "{} gives a row for each {}, {} for each {}; put both after the same segment", first,

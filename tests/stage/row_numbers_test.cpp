@@ -693,7 +693,7 @@ TEST_CASE("stack, fit_rows, sliding_cmvn: what cannot be is refused, with what c
       {"  two: {stage: stack, from: mel}\n  three: {stage: stack, from: mel}\n"
        "  last: {stage: concat, from: [two, three]}\n",
        "two gives rows that stack made, which are not the frames of a recording; put concat before "
-       "stack"},
+       "it"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.message);
