@@ -2,7 +2,8 @@
 //
 // In:  an utterance's rows (a file's or one segment's frames), float [rows, values], in memory or
 //      in a file, in the order of time.
-// Out: the rows, changed by one step after another, perhaps with other widths and of another number.
+// Out: the rows, changed by one step after another, perhaps with other widths and in another
+//      number.
 //
 // A step accesses the rows only through UtteranceRows and in one order, so the result does not
 // depend on their location, on the size of pieces, or on the blocks that made them.
