@@ -418,8 +418,8 @@ TEST_CASE("results: what cannot be is refused with the way out") {
         "parts", "parts.from: nothing is marked in what comes");
   check(repeat, "  long: {stage: filter, from: decode, where: {duration: \"> 1s\"}}\n", "long",
         "long.from: filter takes whole recordings, but takes (repeat) before it makes several "
-        "items of "
-        "each; put long before takes");
+        "items of each; write another decode node, {stage: decode, from: read}, and name that in "
+        "long.from");
 }
 
 TEST_CASE("results: a recording in which nothing is marked is skipped") {
