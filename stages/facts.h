@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "pipeline/base/number_type.h"
@@ -81,6 +82,9 @@ inline constexpr Property<double> kRowsPerSample{"rows_per_sample"};
 inline constexpr Property<double> kRowsExtra{"rows_extra"};
 /// The description of the rows.
 inline constexpr Property<std::shared_ptr<const FeatureInfo>> kFeatures{"features"};
+/// The stage that changed the number of rows of recordings or windows; not set where rows are the
+/// frames.
+inline constexpr Property<std::string> kResizedBy{"resized_by"};
 /// The source's store of decoded audio, which the first node that can do so fills.
 inline constexpr Property<std::shared_ptr<Feed>> kFeed{"feed"};
 /// The source's hashes of files' contents, which the first node that can do so fills in.

@@ -253,7 +253,8 @@ struct MelPart {
   bool last = true;
   FileAudio file;
   /// The steps that remain to be done once all blocks of the file have arrived; null where the
-  /// values are final. Until then a frame has `pending_columns` values.
+  /// values are final. Until then a frame has `pending_columns` values, and `first_row` and
+  /// `row_count` count the rows before these steps, which may change their number.
   std::shared_ptr<const UtteranceSteps> pending;
   int pending_columns = 0;
 

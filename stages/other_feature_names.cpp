@@ -1,4 +1,4 @@
-// The names by which other libraries know the options of features (mel, mfcc, deltas).
+// The names by which other libraries know the options of features.
 #include "stages/other_names.h"
 
 namespace melflow::other_names {
@@ -8,6 +8,9 @@ constexpr const char* kMilliseconds = "VALUEms";
 constexpr const char* kSeconds = "VALUEs";
 constexpr const char* kRate = "sample_rate";
 constexpr const char* kKaldis = "Kaldi";
+constexpr const char* kInNodeStack =
+    "in a node stack after this one; of 5 + 5 frames: frames: 11, hop: 1, left: 5, head: value, "
+    "tail: value, order: band_major";
 
 // name in another library, that library, name in melflow, its values in melflow
 constexpr OtherName kMel[] = {
@@ -122,11 +125,21 @@ constexpr OtherName kMel[] = {
      "in the node decode: the number of the channel, from 1; -1 is mean"},
     {"min_duration", kKaldis, "segment.min_length", "in the segment node: VALUEs"},
     {"padding", "Whisper", "decode.fit", "in the decode node: the whole length, such as 30s"},
-    {"pad_to", "NeMo", "",
-     "remove it: rows are stored for each file without padding; a training loop pads its batches"},
-    {"pad_value", "NeMo", "",
-     "remove it: rows are stored for each file without padding; a training loop pads its batches"},
-    {"frame_splicing", "NeMo", "", "remove it: splice frames where the rows are read"},
+    {"pad_to", "NeMo", "fit_rows.multiple",
+     "in a node fit_rows after this one, with extra: 1; without, rows are stored for each file "
+     "unpadded, and a training loop pads its batches"},
+    {"pad_value", "NeMo", "fit_rows.value", "in a node fit_rows after this one"},
+    {"frame_splicing", "NeMo", "",
+     "remove it: NeMo repeats the columns of every frame; a node stack after this one joins "
+     "neighbouring frames"},
+    {"lfr_m", "FunASR", "stack.frames",
+     "in a node stack after this one: frames: 7, hop: 6, left: 3, tail: replicate"},
+    {"lfr_n", "FunASR", "stack.hop",
+     "in a node stack after this one: frames: 7, hop: 6, left: 3, tail: replicate"},
+    {"left_frames", "SpeechBrain", "stack.left", kInNodeStack},
+    {"right_frames", "SpeechBrain", "stack.frames", kInNodeStack},
+    {"context", "SpeechBrain", "stack.frames", kInNodeStack},
+    {"cmn_window", kKaldis, "sliding_cmvn.window", "in a node sliding_cmvn after this one"},
     {"n_mfcc", "librosa, torchaudio", "mfcc.n_mfcc", "in a node mfcc after this one"},
     {"lifter", "librosa", "mfcc.lifter", "in a node mfcc after this one"},
     {"deltas", "SpeechBrain", "deltas.order", "in a node deltas after this one"},
@@ -171,6 +184,41 @@ constexpr OtherName kDeltas[] = {
     {"window_length", "SpeechBrain", "width"},
     {"delta_order", kKaldis, "order"},
     {"delta_window", kKaldis, "width", "2 delta_window + 1"},
+};
+
+constexpr OtherName kStack[] = {
+    {"lfr_m", "FunASR", "frames"},
+    {"lfr_n", "FunASR", "hop"},
+    {"stack", "", "frames"},
+    {"n_frames", "", "frames"},
+    {"left_context", kKaldis, "left", "frames: left_context + 1 + right_context, hop: 1"},
+    {"right_context", kKaldis, "frames", "left_context + 1 + right_context, and hop: 1"},
+    {"left_frames", "SpeechBrain", "left", "and frames: left_frames + 1 + right_frames, hop: 1"},
+    {"right_frames", "SpeechBrain", "frames", "left_frames + 1 + right_frames, and hop: 1"},
+    {"stride", "Transformers", "hop"},
+    {"skip", "", "hop"},
+    {"n", kKaldis, "hop", "as in subsample-feats, with frames: 1"},
+    {"padding_value", "Transformers", "value", "with tail: value"},
+    {"pad_value", "", "value", "with tail: value"},
+};
+
+constexpr OtherName kFitRows[] = {
+    {"pad_to", "NeMo", "multiple"},
+    {"pad_to_multiple_of", "Transformers", "multiple"},
+    {"max_length", "Transformers", "rows"},
+    {"target_length", "AST", "rows"},
+    {"length", "", "rows"},
+    {"frames", "", "rows"},
+    {"pad_value", "NeMo", "value"},
+    {"padding_value", "Transformers", "value"},
+    {"fill", "", "value"},
+};
+
+constexpr OtherName kSlidingCmvn[] = {
+    {"cmn_window", kKaldis, "window"},
+    {"min_cmn_window", "torchaudio", "min_window"},
+    {"norm_vars", kKaldis, "norm_variance"},
+    {"normalize_variance", "", "norm_variance"},
 };
 
 // option, value in another library, the end of the message
@@ -252,12 +300,31 @@ constexpr OtherValue kMelValues[] = {
     {"preset", "openai", "write whisper"},
 };
 
+constexpr const char* kZeros = "write value, which is 0 where the option value is not written";
+
+constexpr OtherValue kStackValues[] = {
+    {"head", "zeros", kZeros},
+    {"tail", "zeros", kZeros},
+    {"head", "repeat", "write replicate"},
+    {"tail", "repeat", "write replicate"},
+    {"head", "edge", "write replicate"},
+    {"tail", "edge", "write replicate"},
+    {"head", "none", "write left: 0, so that the first row begins with the first frame"},
+    {"tail", "none", "write drop"},
+    {"order", "band", "write band_major"},
+    {"order", "frame", "write frame_major"},
+};
+
 }  // namespace
 
 std::span<const OtherName> of_mel() { return kMel; }
 std::span<const OtherName> of_mfcc() { return kMfcc; }
 std::span<const OtherName> of_deltas() { return kDeltas; }
+std::span<const OtherName> of_stack() { return kStack; }
+std::span<const OtherName> of_fit_rows() { return kFitRows; }
+std::span<const OtherName> of_sliding_cmvn() { return kSlidingCmvn; }
 
 std::span<const OtherValue> values_of_mel() { return kMelValues; }
+std::span<const OtherValue> values_of_stack() { return kStackValues; }
 
 }  // namespace melflow::other_names

@@ -15,6 +15,9 @@ namespace melflow::other_names {
 std::span<const OtherName> of_mel();
 std::span<const OtherName> of_mfcc();
 std::span<const OtherName> of_deltas();
+std::span<const OtherName> of_stack();
+std::span<const OtherName> of_fit_rows();
+std::span<const OtherName> of_sliding_cmvn();
 std::span<const OtherName> of_resample();
 std::span<const OtherName> of_segment();
 std::span<const OtherName> of_trim_silence();
@@ -27,6 +30,7 @@ std::span<const OtherName> of_filter();
 std::span<const OtherName> of_loaders();
 
 std::span<const OtherValue> values_of_mel();
+std::span<const OtherValue> values_of_stack();
 std::span<const OtherValue> values_of_decode();
 std::span<const OtherValue> values_of_resample();
 std::span<const OtherValue> values_of_disk_read();

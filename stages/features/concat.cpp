@@ -210,6 +210,14 @@ class Concat final : public SideBySide {
           "concat takes rows of features, but {0} gives samples; leave {0} out of from, "
           "and give it an output of its own",
           name);
+    // Steps that remain (MelPart::pending) are for some of the columns, and keep the rows.
+    for (const Input* i : {&inputs().front(), &inputs()[k]})
+      if (const auto by = i->given.get(property::kResizedBy); by && a.frames == 0)
+        return fmt::format(
+            "{} gives rows that {} made, which are not the frames of a recording; put concat "
+            "before "
+            "it, or use segment, where each window has rows of its own",
+            i->name, *by);
     if ((a.frames > 0) != (b.frames > 0))
       return fmt::format(
           "{} gives a row for each {}, {} for each {}; put both after the same segment", first,

@@ -62,14 +62,7 @@ class Mfcc final : public RowStage {
   explicit Mfcc(MfccOptions options) : options_(options.cepstrum) {}
 
   [[nodiscard]] std::optional<Value> settings() const override {
-    MfccOptions own{options_};
-    Schema s;
-    own.describe(s);
-    Value out = Value::map({});
-    const Value all = s.echo();
-    for (const Value::Entry& e : all.entries())
-      if (e.key != "lifter_style" || options_.lifter != 0) out.set(e.key, e.value);
-    return out;
+    return settings_in_use(MfccOptions{options_});
   }
 
  protected:

@@ -1,7 +1,7 @@
 // A stage that changes finished rows, frame by frame or utterance by utterance.
 //
 // In:  MelBatch.
-// Out: MelBatch with the same rows of other values, perhaps of another width.
+// Out: MelBatch with rows of other values, perhaps of another width and of another number.
 //
 // If the rows of a file are not finished, or the step needs the whole file and this is a block of
 // it, the step is added to those that the sink will apply (MelPart::pending).
@@ -9,13 +9,27 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "pipeline/options/schema.h"
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/items.h"
 #include "stages/length.h"
 
 namespace melflow {
+
+/// The settings of a stage whose options without an effect are not recorded.
+template <class Options>
+Value settings_in_use(Options options) {
+  Schema s;
+  options.describe(s);
+  const Value all = s.echo();
+  Value out = Value::map({});
+  for (const Field& f : s.fields())
+    if (f.is_used()) out.set(f.name, *all.find(f.name));
+  return out;
+}
 
 class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
  public:
@@ -40,6 +54,8 @@ class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
       std::size_t /*recording*/) const {
     return step_;
   }
+  /// The stage's name if it changes the number of rows, else "".
+  [[nodiscard]] virtual std::string resized_by() const { return {}; }
   /// Recordings with fewer frames are skipped.
   [[nodiscard]] virtual std::int64_t least_frames() const { return 0; }
 
@@ -49,6 +65,7 @@ class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
 
   std::shared_ptr<const FinishStep> step_;
   std::shared_ptr<const FeatureInfo> in_, out_;
+  int recordings_ = 1;  // in a batch, at most
 };
 
 }  // namespace melflow

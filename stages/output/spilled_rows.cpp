@@ -52,17 +52,19 @@ void finish_spilled(RowPartFile& file, const UtteranceSteps& finish, std::int64_
   auto utterance = std::make_unique<SpilledRows>(file, 0, rows, columns);
   for (const auto& step : finish.steps()) {
     const int wanted = step->values_out(utterance->values());
-    if (wanted == utterance->values()) {
+    const std::int64_t wanted_rows = step->rows_out(rows);
+    if (wanted == utterance->values() && wanted_rows == rows) {
       step->run(*utterance, *utterance);
       continue;
     }
     // Writes behind the rows that are read, or before them where there is room again.
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wanted) * sizeof(float);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(wanted_rows) *
+                                static_cast<std::uint64_t>(wanted) * sizeof(float);
     auto next = std::make_unique<SpilledRows>(
-        file, bytes <= utterance->begin() ? 0 : utterance->end(), rows, wanted);
+        file, bytes <= utterance->begin() ? 0 : utterance->end(), wanted_rows, wanted);
     step->run(*utterance, *next);
     utterance = std::move(next);
+    rows = wanted_rows;
   }
   std::vector<float> room;
   for (std::int64_t row = 0; row < rows; row += utterance->piece()) {

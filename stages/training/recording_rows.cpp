@@ -72,16 +72,18 @@ void RecordingRows::finish(const UtteranceSteps& steps, std::int64_t rows, int c
   for (const auto& step : steps.steps()) {
     const int wanted = step->values_out(columns);
     MemoryRows in(floats(bytes_), rows, columns);
-    if (wanted == columns) {
+    const std::int64_t wanted_rows = step->rows_out(rows);
+    if (wanted == columns && wanted_rows == rows) {
       step->run(in, in);
       continue;
     }
-    std::vector<std::byte> next(static_cast<std::size_t>(rows) * static_cast<std::size_t>(wanted) *
-                                sizeof(float));
-    MemoryRows out(floats(next), rows, wanted);
+    std::vector<std::byte> next(static_cast<std::size_t>(wanted_rows) *
+                                static_cast<std::size_t>(wanted) * sizeof(float));
+    MemoryRows out(floats(next), wanted_rows, wanted);
     step->run(in, out);
     bytes_.swap(next);
     columns = wanted;
+    rows = wanted_rows;
   }
   give(bytes_.data(), 0, rows, NumberType::float32);
 }

@@ -30,8 +30,8 @@ class RecordingRows {
   /// clear(): then row() must be used, not data(). Otherwise the blocks of a recording, if it has
   /// several, are copied together.
   void leave_in_blocks() { are_left_ = true; }
-  /// Adds a block. `rows`: the recording's number of rows where this block is the last one that was
-  /// missing, else -1. Returns true when all rows are there.
+  /// Adds a block. `rows`: the recording's number of rows, before the steps that remain, where this
+  /// block is the last one that was missing, else -1. Returns true when all rows are there.
   [[nodiscard]] bool add(std::shared_ptr<const MelPart> part, std::int64_t rows);
   /// Rows first() to first() + count() of the recording, [count(), frames, columns]; valid until
   /// the next clear() or add().

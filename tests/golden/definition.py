@@ -160,7 +160,7 @@ def frames_of(o, x):
     padded = np.pad(np.pad(x, o["pad_zeros"]), o["pad"], mode=o["pad_mode"])
     size = o["n_fft"] if o["align"] == "center" else win
     count = 0 if len(padded) < size else 1 + (len(padded) - size) // hop
-    count -= 1 if o["drop_last"] and count else 0
+    count -= 1 if count and (o["drop_last"] or o["drop_exact"] and (len(padded) - size) % hop == 0) else 0
     return padded[hop * np.arange(count)[:, None] + np.arange(size)]
 
 

@@ -65,6 +65,7 @@ MelOptions random_options(Random& r) {
   o.pad_mode = one_of<O::PadMode>(r);
   if (below(r, 4) == 0) o.pad_zeros = below(r, 120);
   o.drop_last = flip(r);
+  o.drop_exact = !o.drop_last && o.snip_edges != false && below(r, 3) == 0;
   o.normalized = one_of<O::Normalized>(r);
   o.power = flip(r) ? 2 : real(r, 0.3, 3);
   if (flip(r)) o.power_offset = real(r, 0, 1e-3);

@@ -152,6 +152,8 @@ Rows frames(const O& o, const std::vector<double>& samples) {
       out.push_back(cut(start));
   }
   if (o.drop_last && !out.empty()) out.pop_back();
+  const std::int64_t behind = n + 2 * (zeros + pad) - length;
+  if (o.drop_exact && !o.drop_last && !out.empty() && behind % step == 0) out.pop_back();
   return out;
 }
 

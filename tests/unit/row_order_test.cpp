@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "stages/features/mel/fit_step.h"
+
 namespace melflow::row_order_test {
 namespace {
 
@@ -80,6 +82,29 @@ class Writer {
 };
 
 }  // namespace
+
+TEST_CASE("row order: a file has as many rows as the steps that remain make of those that came") {
+  auto steps = std::make_shared<UtteranceSteps>();
+  steps->add(fit_step({.multiple = 8}));
+  RowOrder order(2, [](std::size_t) { return false; });
+  std::vector<PlacedPart> ready;
+  const auto pending = [&](std::int64_t first, std::int64_t count, bool last) {
+    auto out = std::make_shared<MelPart>(*part(first, count, last));
+    out->pending = steps;
+    return out;
+  };
+  order.take(0, pending(3, 2, true), {}, ready);  // overtook the block before it
+  CHECK(ready.back().rows == -1);
+  order.take(0, pending(0, 3, false), {}, ready);
+  CHECK(ready.back().rows == 5);
+  CHECK(ready.back().file_rows == 8);
+  order.take(1, part(0, 5, true), {}, ready);
+  CHECK(ready.back().file_row == 8);
+  CHECK(ready.back().file_rows == 5);
+  CHECK(order.rows(0) == 8);
+  CHECK(order.offsets() == std::vector<std::int64_t>{0, 8});
+  CHECK(order.total() == 13);
+}
 
 TEST_CASE("row order: what comes too early waits, the oldest file's blocks go at once") {
   RowOrder order(3, [](std::size_t) { return false; });

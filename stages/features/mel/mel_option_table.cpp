@@ -47,6 +47,7 @@ constexpr Needs kPadding{"padding (center, pad or snip_edges)", [](const O& o) {
                            const O all = resolve(o);
                            return all.snip_edges || *all.pad > 0;
                          }};
+constexpr Needs kLastFrame{"drop_last: false", [](const O& o) { return !o.drop_last; }};
 constexpr Needs kBands{"output: mel", has_bands};
 constexpr Needs kWarp{"vtln_warp", [](const O& o) { return has_bands(o) && o.vtln_warp != 1.0; }};
 constexpr Needs kEnergy{"use_energy", [](const O& o) { return o.use_energy; }};
@@ -140,6 +141,11 @@ constexpr MelOptionRow kTable[] = {
      "middle; not set: center and pad decide"},
     {"drop_last", &O::drop_last, "drops the last frame of a recording or segment", "",
      "Whisper and NeMo do so"},
+    {"drop_exact", &O::drop_exact,
+     "drops the last frame of a recording or segment where it ends with the last sample", "",
+     "padding counts: ceil(samples / hop) centred frames (TensorFlow's SAME); without padding a "
+     "frame needs one sample more than it has (Gemma)",
+     kAny, kLastFrame, [](const O& o) { return o.drop_exact; }},
 
     {"normalized", &O::normalized, "number by which the spectrum is divided", "",
      "none: 1; window: the square root of the window's sum of squares; frame_length: the square "

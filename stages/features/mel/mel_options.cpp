@@ -119,6 +119,8 @@ void check_framing(const MelOptions& o, Complaints& c) {
               "unset when center is true: both place the frames");
     c.require(o.pad.value_or(0) == 0, "pad", o.pad.value_or(0), "unset when snip_edges is set");
     c.require(o.pad_zeros == 0, "pad_zeros", o.pad_zeros, "0 when snip_edges is set");
+    c.require(*o.snip_edges || !o.drop_exact, "drop_exact", "true",
+              "false when snip_edges is false, which has a frame for every hop");
   }
 }
 

@@ -156,6 +156,8 @@ struct MelOptions {
   // + hop/2) / hop frames. Not set: center decides.
   std::optional<bool> snip_edges;
   bool drop_last = false;
+  // Drops the last frame where it ends with the last sample, or with the last one of the padding.
+  bool drop_exact = false;
 
   // Spectrum.
   Normalized normalized = Normalized::none;

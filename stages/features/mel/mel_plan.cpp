@@ -172,6 +172,9 @@ std::int64_t MelPlan::frames(std::int64_t n_samples) const {
   } else {
     const std::int64_t padded = n_samples + 2 * lead_;
     count = padded < frame_length_ ? 0 : 1 + (padded - frame_length_) / hop();
+    if (options_.drop_exact && !options_.drop_last && count > 0 &&
+        (padded - frame_length_) % hop() == 0)
+      --count;
   }
   return options_.drop_last ? std::max<std::int64_t>(count - 1, 0) : count;
 }
@@ -193,7 +196,7 @@ std::int64_t MelPlan::context() const {
   // withheld because it may be the last. Reflection at the right end of an utterance of N >= n_seen
   // samples reaches back to sample N - 1 - P, where P is at most the part of the last frame outside
   // the utterance.
-  const std::int64_t held = options_.drop_last ? hop() : 0;
+  const std::int64_t held = options_.drop_last || options_.drop_exact ? hop() : 0;
   const std::int64_t outside = std::max<std::int64_t>(lead_, frame_length_ - lead_) + 1;
   const std::int64_t before =
       options_.preemphasis > 0 && options_.preemphasis_of == MelOptions::PreemphasisOf::signal ? 1

@@ -59,8 +59,9 @@ class MelPlan {
   double log_shift() const { return log_shift_; }
 
   // The number of frames of an utterance of n_samples. Centred: 1 + n/hop for even n_fft; else 1 +
-  // (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop; one less with drop_last. 0 for an
-  // utterance without samples, and for an unpadded one shorter than a frame.
+  // (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop; one less with drop_last, and with
+  // drop_exact where the division leaves no remainder. 0 for an utterance without samples, and for
+  // an unpadded one shorter than a frame.
   std::int64_t frames(std::int64_t n_samples) const;
   // The number of frames that can be computed when the first n_seen samples of an utterance are
   // known, but not whether more follow. Never more than frames(n_seen).

@@ -174,6 +174,11 @@ bool UtteranceSteps::needs_utterance() const {
                      [](const auto& s) { return s->needs_utterance(); });
 }
 
+std::int64_t UtteranceSteps::rows_out(std::int64_t rows_in) const {
+  for (const auto& step : steps_) rows_in = step->rows_out(rows_in);
+  return rows_in;
+}
+
 void UtteranceSteps::apply(float* data, std::int64_t rows, int values) const {
   if (rows == 0) return;
   MemoryRows utterance(data, rows, values);

@@ -2,7 +2,8 @@
 //
 // In:  an utterance's rows (a file's or one segment's frames), float [rows, values], in memory or
 //      in a file, in the order of time.
-// Out: the same number of rows, changed by one step after another, perhaps with other widths.
+// Out: the rows, changed by one step after another, perhaps with other widths and in another
+//      number.
 //
 // A step accesses the rows only through UtteranceRows and in one order, so the result does not
 // depend on their location, on the size of pieces, or on the blocks that made them.
@@ -73,7 +74,9 @@ class FinishStep {
   [[nodiscard]] virtual bool needs_utterance() const = 0;
   // The width of a row after the step.
   [[nodiscard]] virtual int values_out(int values_in) const { return values_in; }
-  // `in` and `out` are the same object if the width does not change.
+  // The number of rows after the step, for at least one row before it.
+  [[nodiscard]] virtual std::int64_t rows_out(std::int64_t rows_in) const { return rows_in; }
+  // `in` and `out` are the same object if neither the width nor the number of rows changes.
   virtual void run(const UtteranceRows& in, UtteranceRows& out) const = 0;
 };
 
@@ -86,8 +89,10 @@ class UtteranceSteps {
   void add(std::shared_ptr<const FinishStep> step) { steps_.push_back(std::move(step)); }
   [[nodiscard]] bool empty() const { return steps_.empty(); }
   [[nodiscard]] bool needs_utterance() const;
+  // The number of rows after all steps.
+  [[nodiscard]] std::int64_t rows_out(std::int64_t rows_in) const;
   [[nodiscard]] std::span<const std::shared_ptr<const FinishStep>> steps() const { return steps_; }
-  // Works in place: every step keeps the width. `data` [rows, values].
+  // Works in place: every step keeps the width and the number of rows. `data` [rows, values].
   void apply(float* data, std::int64_t rows, int values) const;
 
  private:

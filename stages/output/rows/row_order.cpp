@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pipeline/base/value.h"
+#include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
 namespace {
@@ -118,15 +119,18 @@ void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
   in.section = section_;
   in.file_row = totals_[section_];
   in.begin = sub_begin_;
-  if (is_complete(count)) in.rows = count.rows;
-  if (is_complete(count) && count.is_last) in.file_rows = sub_begin_ + count.rows;
+  if (is_complete(count)) {
+    in.rows = count.rows;
+    count.finished = part.pending ? part.pending->rows_out(count.rows) : count.rows;
+    if (count.is_last) in.file_rows = sub_begin_ + count.finished;
+  }
   ready.push_back(std::move(in));
   if (!std::all_of(counts_.begin(), counts_.end(), is_complete)) return;
   const Count& own = counts_.front();
-  sub_begin_ += own.rows;
+  sub_begin_ += own.finished;
   if (own.sub_item != nullptr) {
     std::string& results = results_[current_];
-    results += (results.empty() ? "[" : ", ") + entry_of(*own.sub_item, own.rows) +
+    results += (results.empty() ? "[" : ", ") + entry_of(*own.sub_item, own.finished) +
                (own.is_last ? "]" : "");
   }
   if (own.is_last) {

@@ -37,7 +37,7 @@ struct PlacedPart {
   Origin origin;
   std::size_t input = 0;  ///< the input that the part came by, where a file's rows come by several
   /// For the sub-item (or the file) whose rows `part` counts: its first row in the file; in its
-  /// completing part its number of rows, else -1.
+  /// completing part its number of rows, before the steps that remain (MelPart::pending), else -1.
   std::int64_t begin = 0, rows = -1;
 
   /// The part's first row, in the section.
@@ -133,6 +133,7 @@ class RowOrder {
   struct Count {
     std::int64_t rows = 0;       // so far
     std::int64_t expected = -1;  // known once the last block came; blocks may overtake
+    std::int64_t finished = 0;   // once all came: after the steps that remain
     // Known then, too: which sub-item it is, and whether it is the file's last one.
     std::shared_ptr<const SubItem> sub_item = nullptr;
     bool is_last = false;
