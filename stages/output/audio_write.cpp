@@ -103,6 +103,10 @@ class AudioWrite final : public ItemStage,
           "'path' is missing; write path: FOLDER, the folder for the files that this node makes");
     if (options_.kind.format == SoundFormat::flac && options_.kind.type == StoredSample::float32)
       check.error("dtype", "FLAC has no float32; write int24, or format: wav");
+    if (options_.kind.type != StoredSample::float32 && given.get(property::kSampleUnit))
+      check.error("dtype", fmt::format("samples in {} go beyond full scale; write float32, with "
+                                       "format: wav",
+                                       given.get_or(property::kSampleUnit, "")));
     if (are_windows_ && !given.get(property::kWindowGrid))
       check.error("from",
                   "the input is not cut into windows; take from a node before segment, or give "
