@@ -71,8 +71,6 @@ struct Repeated {
   friend bool operator==(const Repeated&, const Repeated&) = default;
 };
 inline constexpr Property<Repeated> kRepeated{"repeated"};
-/// The unit of the samples; not set: full scale.
-inline constexpr Property<std::string> kSampleUnit{"sample_unit"};
 /// Whether Waveform::marked is filled in.
 inline constexpr Property<bool> kIsMarked{"is_marked"};
 /// How streams are cut into windows, each a row; where it is not set, each frame is a row.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <set>
 
-#include "pipeline/plan/input_advice.h"
 #include "pipeline/plan/several_sources.h"
 
 namespace melflow {
@@ -89,20 +88,14 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
   }
 }
 
-// Inserts it after the only node that yields its port to nodes of other ports, or to those that come
-// after what is inserted.
+// Inserts it after the only node that yields its port to nodes of other ports. Those that pass on
+// several (PassesAny) have a port of their own, so they come after what is inserted.
 void insert_node(GraphDraft& graph, int index) {
   PlanNode& d = graph.nodes[static_cast<std::size_t>(index)];
   const NodeSpec& source = graph.written(d);
-  const auto is_after = [&](int i) {
-    const StageInfo* info = graph.node(i).info;
-    return info != nullptr && info->traits.after_inserted;
-  };
   const auto gives = [&](int i) {
     const StageInfo* info = graph.node(i).info;
-    const std::vector<int> before = nodes_before(graph, i);
-    return info != nullptr && info->traits.out == *d.behind && !is_after(i) &&
-           std::none_of(before.begin(), before.end(), is_after);
+    return info != nullptr && info->traits.out == *d.behind;
   };
   std::vector<int> ends;
   std::vector<std::string> names;

@@ -65,9 +65,6 @@ struct StageTraits {
   /// of its own (Stream::begin_part). Every payload waits for its own memory. No node before it may
   /// branch.
   bool cuts = false;
-  /// Whether it comes after a node that a source inserts behind what this stage takes: one that
-  /// cuts, as every part counts as a recording here, or that stores.
-  bool after_inserted = false;
   /// Whether it takes pieces of sub-items (SubItem) as well as those of whole recordings.
   bool takes_sub_items = true;
   /// Whether its outputs hold a scarce resource (a slot of a device), so that further items wait

@@ -1,8 +1,11 @@
 // fit_samples: gives recordings a certain number of samples.
 //
-// In, out: Waveform. Samples are cut off or left out at the end, and zeros, reflected samples or
-// copies of the recording are added at its ends. The result depends on the recording alone, not on
-// its blocks; samples are kept from block to block only where they may come again or be left out.
+// In, out: Waveform, or Windows of a grid, each of which counts as a recording, with the zeros behind
+//          the end of its own, and which then lie one behind the other.
+//
+// Samples are left out at the end, and zeros, reflected samples or copies of the recording are added
+// at its ends. The result depends on the recording alone, not on its blocks; samples are kept from
+// block to block only where they may come again or be left out.
 
 #include <algorithm>
 #include <cstring>
@@ -12,6 +15,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/audio/heard_stretch.h"
+#include "stages/audio/relaid_windows.h"
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length.h"
@@ -85,6 +89,11 @@ struct SampleFit {
     if (length > 0) return length;
     return (samples + extra + (drops ? 0 : multiple - 1)) / multiple * multiple;
   }
+  // The length of such a recording; 0: nothing is left of it.
+  [[nodiscard]] std::int64_t fitted(std::int64_t samples) const {
+    const std::int64_t of_body = body(samples);
+    return of_body == 0 ? 0 : left + of_body + right;
+  }
   // The last samples that may be left out.
   [[nodiscard]] std::int64_t droppable() const { return drops ? multiple - 1 : 0; }
   // The most that is added behind a recording's own samples.
@@ -123,11 +132,14 @@ struct FitState final : StageState {
   bool is_begun = false;      // whether what is added before it was
 };
 
-class FitSamples final : public StreamTransform<Waveform, Waveform, FitState>, public TellsLength {
+class FitSamples final : public ItemStage, public PassesAny, public TellsLength {
  public:
-  explicit FitSamples(FitSamplesOptions options) : options_(options) {
-    traits_.after_inserted = true;
-  }
+  explicit FitSamples(FitSamplesOptions options)
+      : ItemStage({.kind = StageKind::transform, .in = kAnyPort, .out = kAnyPort}),
+        options_(options) {}
+
+  static std::vector<PortType> ports() { return {port_type<Waveform>(), port_type<Windows>()}; }
+  void set_port(PortType port) override { are_windows_ = port == port_type<Windows>(); }
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
@@ -174,6 +186,20 @@ class FitSamples final : public StreamTransform<Waveform, Waveform, FitState>, p
     Properties out = given;
     out.erase(property::kSamplesOfFile);
     out.erase(property::kIsMarked);
+    if (!are_windows_) return out;
+    const auto grid = given.get(property::kWindowGrid);
+    if (!grid) {
+      check.error("from",
+                  "the input is not cut into windows; take from a node before segment, for the "
+                  "length of whole recordings, or give segment a length");
+      return out;
+    }
+    const std::int64_t window = fit_.fitted(grid->length);
+    if (window == 0)
+      check.error("multiple", fmt::format("a window of {} samples is shorter than {}", grid->length,
+                                          fit_.multiple));
+    in_rows_ = {given.get_or(property::kRowsPerSample, 0), given.get_or(property::kRowsExtra, 0)};
+    grid_ = windows_behind_each_other(std::max<std::int64_t>(1, window), out);
     return out;
   }
 
@@ -194,20 +220,24 @@ class FitSamples final : public StreamTransform<Waveform, Waveform, FitState>, p
 
   // Upper bound: the samples of the block, those kept from earlier ones, and those that are added.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    if (are_windows_) return bound_of_windows(in_rows_, grid_, input);
     const std::int64_t more = 2 * fit_.most_kept() + fit_.left + fit_.behind();
     return BufferPool::rounded(input + static_cast<std::size_t>(more) * sizeof(float));
   }
 
   [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {
-    const std::int64_t body = fit_.body(in.samples);
-    if (in.samples == 0 || body == 0) return std::nullopt;
-    in.samples = fit_.left + body + fit_.right;
-    return in;
+    if (are_windows_) return in;
+    in.samples = in.samples > 0 ? fit_.fitted(in.samples) : 0;
+    return in.samples > 0 ? std::optional(in) : std::nullopt;
   }
 
-  Result<std::shared_ptr<const Waveform>> process_block(std::shared_ptr<const Waveform> in,
-                                                        FitState& state,
-                                                        ItemContext& context) const override {
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&,
+                       ItemContext& context) override {
+    if (are_windows_) return emission(windows(*payload_of<Windows>(item), context));
+    const auto in = payload_of<Waveform>(item);
+    std::unique_ptr<StageState>& of_stream = context.state();
+    if (!of_stream) of_stream = std::make_unique<FitState>();
+    auto& state = static_cast<FitState&>(*of_stream);
     BufferPool& pool = context.run().pool;
     Waveform cut = *in;
     if (fit_.length > 0)
@@ -226,7 +256,7 @@ class FitSamples final : public StreamTransform<Waveform, Waveform, FitState>, p
                        (fit_.length == 0 || seen < fit_.length);
     if (!in->last && (waits || to == state.given_to)) {
       state.kept.keep(all, kept_from(state, seen), pool);
-      return std::shared_ptr<const Waveform>{};
+      return Emission{};
     }
     auto out = std::make_shared<Waveform>(*in);
     out->marked.clear();
@@ -245,11 +275,16 @@ class FitSamples final : public StreamTransform<Waveform, Waveform, FitState>, p
     }
     state.is_begun = true;
     state.given_to = to;
-    if (!in->last) state.kept.keep(all, kept_from(state, seen), pool);
-    return std::shared_ptr<const Waveform>(std::move(out));
+    if (in->last)
+      of_stream.reset();
+    else
+      state.kept.keep(all, kept_from(state, seen), pool);
+    return emission(std::shared_ptr<const Waveform>(std::move(out)));
   }
 
  private:
+  static inline const PortType kAnyPort{typeid(FitSamplesOptions), "waveform or windows"};
+
   [[nodiscard]] std::int64_t kept_from(const FitState& state, std::int64_t seen) const {
     return std::min(state.given_to, seen - fit_.kept_of(seen));
   }
@@ -272,8 +307,29 @@ class FitSamples final : public StreamTransform<Waveform, Waveform, FitState>, p
       }
   }
 
+  [[nodiscard]] std::shared_ptr<const Windows> windows(const Windows& in,
+                                                       ItemContext& context) const {
+    const std::int64_t length = in.grid->length, own = std::min(length, fit_.body(length));
+    const std::size_t size = size_of(in.samples.type);
+    std::vector<std::byte> padded;
+    return relaid_windows(in, grid_, in.samples.type, context.run().pool,
+                          [&](const Samples& window, std::int64_t, std::byte* out) {
+                            Samples whole = window;
+                            if (window.count < length) {
+                              padded.assign(static_cast<std::size_t>(length) * size, std::byte{0});
+                              if (window.count > 0)
+                                std::memcpy(padded.data(), window.data, window.bytes());
+                              whole = {nullptr, padded.data(), length, window.type};
+                            }
+                            put({whole, 0}, {-fit_.left, grid_.length - fit_.left}, {0, own}, out);
+                          });
+  }
+
   FitSamplesOptions options_;
   SampleFit fit_;
+  bool are_windows_ = false;
+  RowsPerSample in_rows_;  // of the windows that come
+  WindowGrid grid_;        // of those that leave
 };
 
 const RegisterStage<FitSamples, FitSamplesOptions> register_fit_samples{

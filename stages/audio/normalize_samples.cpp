@@ -13,6 +13,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/audio/heard_stretch.h"
+#include "stages/audio/relaid_windows.h"
 #include "stages/audio/sample_statistics.h"
 #include "stages/audio/trim_silence_options.h"
 #include "stages/facts.h"
@@ -20,6 +21,7 @@
 #include "stages/length.h"
 #include "stages/other_names.h"
 #include "stages/row_type.h"
+#include "stages/sample_unit.h"
 #include "stages/settings_in_use.h"
 
 namespace melflow {
@@ -80,8 +82,7 @@ class NormalizeSamples final : public ItemStage, public PassesAny, public TellsL
       : ItemStage({.kind = StageKind::transform,
                    .in = kAnyPort,
                    .out = kAnyPort,
-                   .order = BlockOrder::needed,
-                   .after_inserted = true}),
+                   .order = BlockOrder::needed}),
         options_(options) {}
 
   static std::vector<PortType> ports() { return {port_type<Waveform>(), port_type<Windows>()}; }
@@ -107,12 +108,8 @@ class NormalizeSamples final : public ItemStage, public PassesAny, public TellsL
                   "values of whole recordings, or give segment a length");
       return out;
     }
-    rows_per_sample_ = given.get_or(property::kRowsPerSample, 0);
-    rows_extra_ = given.get_or(property::kRowsExtra, 0);
-    grid_ = {grid->length, grid->length, grid->length, grid->length, 1};
-    out.set(property::kWindowGrid, grid_);
-    out.set(property::kRowsPerSample, 1.0 / static_cast<double>(grid_.length));
-    out.set(property::kRowsExtra, 1.0);
+    in_rows_ = {given.get_or(property::kRowsPerSample, 0), given.get_or(property::kRowsExtra, 0)};
+    grid_ = windows_behind_each_other(grid->length, out);
     return out;
   }
 
@@ -134,11 +131,8 @@ class NormalizeSamples final : public ItemStage, public PassesAny, public TellsL
 
   // Upper bound: the samples held from earlier blocks, and all as floats.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    if (!are_windows_)
-      return BufferPool::rounded(input + 2 * static_cast<std::size_t>(most_held_) * sizeof(float));
-    const double rows = static_cast<double>(input) / 2 * rows_per_sample_ + rows_extra_;
-    return BufferPool::rounded(static_cast<std::size_t>(rows) *
-                               static_cast<std::size_t>(grid_.length) * sizeof(float));
+    if (are_windows_) return bound_of_windows(in_rows_, grid_, input);
+    return BufferPool::rounded(input + 2 * static_cast<std::size_t>(most_held_) * sizeof(float));
   }
 
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&,
@@ -208,31 +202,22 @@ class NormalizeSamples final : public ItemStage, public PassesAny, public TellsL
   [[nodiscard]] bool limits() const { return options_.limit && options_.by == SampleNorm::rms; }
 
   [[nodiscard]] Result<Emission> normalized(const Windows& in, ItemContext& context) const {
-    const auto length = static_cast<std::size_t>(grid_.length);
-    auto buffer = std::make_shared<Buffer>(
-        context.run().pool.lease(static_cast<std::size_t>(in.row_count) * length * sizeof(float)));
-    for (std::int64_t row = 0; row < in.row_count; ++row) {
-      const std::int64_t start = in.grid->start(in.first_row + row);
-      const std::int64_t from = std::min(start - in.begin, in.samples.count);
-      Samples window = in.samples;
-      window.data += static_cast<std::size_t>(from) * size_of(window.type);
-      window.count = std::min(in.samples.count - from, grid_.length);
-      float* const values = buffer->as<float>() + static_cast<std::size_t>(row) * length;
-      if (auto error = normalize(window, start, values)) return std::move(*error);
-      std::fill(values + window.count, values + length, 0.0F);
-    }
-    auto out = std::make_shared<Windows>(in);
-    out->samples = {buffer, buffer->data(), in.row_count * grid_.length, SampleType::float32};
-    out->begin = in.first_row * grid_.length;
-    out->grid = grid_;
-    return emission(std::shared_ptr<const Windows>(std::move(out)));
+    std::optional<ItemError> error;
+    auto out = relaid_windows(in, grid_, SampleType::float32, context.run().pool,
+                              [&](const Samples& window, std::int64_t start, std::byte* to) {
+                                auto* const values = reinterpret_cast<float*>(to);
+                                if (!error) error = normalize(window, start, values);
+                                std::fill(values + window.count, values + grid_.length, 0.0F);
+                              });
+    if (error) return std::move(*error);
+    return emission(std::move(out));
   }
 
   NormalizeSamplesOptions options_;
   bool are_windows_ = false;
   std::int64_t most_held_ = 0;
-  double rows_per_sample_ = 0, rows_extra_ = 0;  // of the windows that come
-  WindowGrid grid_;                              // of those that leave
+  RowsPerSample in_rows_;  // of the windows that come
+  WindowGrid grid_;        // of those that leave
 };
 
 const RegisterStage<NormalizeSamples, NormalizeSamplesOptions> register_normalize_samples{

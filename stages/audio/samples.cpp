@@ -18,6 +18,7 @@
 #include "stages/length.h"
 #include "stages/row_type.h"
 #include "stages/sample_rate.h"
+#include "stages/sample_unit.h"
 
 namespace melflow {
 namespace {

@@ -28,6 +28,7 @@
 #include "stages/output/audio_names.h"
 #include "stages/output/formats/sound_writer.h"
 #include "stages/run_task.h"
+#include "stages/sample_unit.h"
 
 namespace melflow {
 
