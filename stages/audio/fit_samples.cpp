@@ -126,6 +126,11 @@ struct SampleFit {
   }
 };
 
+// Places from `begin` on, up to `end`.
+struct Places {
+  std::int64_t begin = 0, end = 0;
+};
+
 struct FitState final : StageState {
   KeptSamples kept;
   std::int64_t given_to = 0;  // samples of the recording before it were emitted
@@ -290,14 +295,14 @@ class FitSamples final : public ItemStage, public PassesAny, public TellsLength 
   }
 
   // Writes what is at `places`; `own` are those that get the recording's samples unchanged.
-  void put(const HeardStretch& all, Stretch places, Stretch own, std::byte* out) const {
+  void put(const HeardStretch& all, Places places, Places own, std::byte* out) const {
     const std::size_t size = size_of(all.samples.type);
     const auto at = [&](std::int64_t place) {
       return out + static_cast<std::size_t>(place - places.begin) * size;
     };
     const Samples same = all.part(own.begin, own.end);
     if (same.count > 0) std::memcpy(at(own.begin), same.data, same.bytes());
-    for (const Stretch added : {Stretch{places.begin, own.begin}, Stretch{own.end, places.end}})
+    for (const Places added : {Places{places.begin, own.begin}, Places{own.end, places.end}})
       for (std::int64_t place = added.begin; place < added.end; ++place) {
         const std::int64_t source = fit_.source(place, own.end);
         if (source < 0)

@@ -53,7 +53,7 @@ std::shared_ptr<const Windows> relaid_windows(const Windows& in, const WindowGri
   }
   auto out = std::make_shared<Windows>(in);
   out->samples = {buffer, buffer->data(), in.row_count * grid.length, type};
-  out->begin = in.first_row * grid.length;
+  out->begin = out->fresh = in.first_row * grid.length;
   out->grid = grid;
   return out;
 }

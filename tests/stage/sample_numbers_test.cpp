@@ -255,9 +255,11 @@ std::string graph(const std::string& nodes, const std::string& last, const std::
 constexpr const char* kSamples = "  last: {stage: samples, from: cut, sample_rate: 8000}\n";
 constexpr const char* kWhole = "  cut: {stage: segment, from: fit}\n";
 
-Output output(const TempFolder& folder, const std::string& yaml, const std::string& name) {
-  (void)completed(run_job(yaml, in_out(folder / "clips", folder / name)));
-  return read_output(folder / name);
+Output output(const TempFolder& folder, const std::string& yaml) {
+  static int n = 0;
+  const std::string path = folder / fmt::format("{}.h5", ++n);
+  (void)completed(run_job(yaml, in_out(folder / "clips", path)));
+  return read_output(path);
 }
 
 void write_clips(const TempFolder& folder) {
@@ -339,7 +341,7 @@ TEST_CASE("normalize_samples: mean and deviation, level and peak, in any blocks"
 }
 
 TEST_CASE("normalize_samples: silence and offsets stay finite, whatever is added to the divisor") {
-  for (const std::int16_t value : {0, 7, 32767})
+  for (const std::int16_t value : std::vector<std::int16_t>{0, 7, 32767})
     for (const std::string by : {"deviation", "rms", "peak"})
       for (const double eps : {0.0, 1e-7}) {
         const Norm o{.by = by, .level = -10, .eps = eps};
@@ -374,9 +376,8 @@ TEST_CASE("normalize_samples: each window of segment by its own part, silence be
     const std::string normalize =
         fmt::format("  cut: {{stage: normalize_samples, from: seg, by: {}{}}}\n", o.by,
                     o.by == "rms" ? ", level: -25dB, limit: true" : "");
-    const Output out =
-        output(folder, graph(segment + normalize, kSamples, ", block: 64KiB"), o.by + ".h5");
-    CHECK(out.unit == (o.by == "rms" ? "full scale" : "deviations"));
+    const Output out = output(folder, graph(segment + normalize, kSamples, ", block: 64KiB"));
+    CHECK(out.unit == std::string(o.by == "rms" ? "full scale" : "deviations"));
     for (const auto& file : out.files) {
       CAPTURE(file.path);
       const std::vector<double> all = doubles(clip(folder, file.path));
@@ -392,8 +393,8 @@ TEST_CASE("normalize_samples: each window of segment by its own part, silence be
     }
     const std::string mel =
         "  last: {stage: mel, from: cut, sample_rate: 8000, n_fft: 256, hop: 100, n_mels: 8}\n";
-    const Output small = output(folder, graph(segment + normalize, mel, ", block: 64KiB"), "s.h5");
-    const Output large = output(folder, graph(segment + normalize, mel), "l.h5");
+    const Output small = output(folder, graph(segment + normalize, mel, ", block: 64KiB"));
+    const Output large = output(folder, graph(segment + normalize, mel));
     CHECK(small.difference(large) == "");
     CHECK(small.shape[0] == out.shape[0]);
   }
@@ -415,20 +416,20 @@ TEST_CASE(
     CAPTURE(options);
     const std::string nodes =
         fmt::format("  fit: {{stage: fit_samples, from: decode, {}}}\n", options) + kWhole;
-    const Output out = output(folder, graph(nodes, kSamples), "a.h5");
-    CHECK(output(folder, graph(nodes, kSamples, ", block: 64KiB"), "b.h5").difference(out) == "");
+    const Output out = output(folder, graph(nodes, kSamples));
+    CHECK(output(folder, graph(nodes, kSamples, ", block: 64KiB")).difference(out) == "");
     for (const auto& file : out.files)
       CHECK(out.rows_of(file.path) == floats(fitted(clip(folder, file.path), fit)));
     // A recording that has the samples already gives the same rows.
     const std::string mel =
         "  last: {stage: mel, from: cut, sample_rate: 8000, n_fft: 256, hop: 100, n_mels: 8}\n";
-    const Output rows = output(folder, graph(nodes, mel), "c.h5");
-    CHECK(output(folder, graph(nodes, mel, ", block: 64KiB"), "d.h5").difference(rows) == "");
+    const Output rows = output(folder, graph(nodes, mel));
+    CHECK(output(folder, graph(nodes, mel, ", block: 64KiB")).difference(rows) == "");
     const TempFolder made;
     for (const auto& file : out.files)
-      write_audio(made.file("clips/" + file.path), audio_kind("wav s16"), kRate,
+      write_audio(made.file("clips/" + file.path), audio_kind("wav float"), kRate,
                   out.rows_of(file.path));
-    const Output same = output(made, graph("  cut: {stage: segment, from: decode}\n", mel), "e.h5");
+    const Output same = output(made, graph("  cut: {stage: segment, from: decode}\n", mel));
     CHECK(same.mel == rows.mel);
   }
 }
@@ -444,17 +445,14 @@ TEST_CASE("normalize_samples, fit_samples: in the order of the graph") {
   after.resize(8000, 0.0);
   after = normalized(after, deviation);
   const std::string last = kWhole + std::string(kSamples);
-  const Output first = output(folder,
-                              graph("  norm: {stage: normalize_samples, from: decode}\n"
-                                    "  fit: {stage: fit_samples, from: norm, length: 1s}\n",
-                                    last),
-                              "first.h5");
+  const Output first = output(folder, graph("  norm: {stage: normalize_samples, from: decode}\n"
+                                            "  fit: {stage: fit_samples, from: norm, length: 1s}\n",
+                                            last));
   CHECK(worst(first.mel, before) < 2e-7);
-  const Output second = output(folder,
-                               graph("  norm: {stage: fit_samples, from: decode, length: 1s}\n"
-                                     "  fit: {stage: normalize_samples, from: norm}\n",
-                                     last),
-                               "second.h5");
+  const Output second =
+      output(folder, graph("  norm: {stage: fit_samples, from: decode, length: 1s}\n"
+                           "  fit: {stage: normalize_samples, from: norm}\n",
+                           last));
   CHECK(worst(second.mel, after) < 2e-7);
   CHECK(first.texts.at("feature_fingerprint") != second.texts.at("feature_fingerprint"));
 }
@@ -463,7 +461,7 @@ TEST_CASE("normalize_samples, fit_samples: each utterance of a recording is one 
   const TempFolder folder;
   write_wav(folder.file("clips/long.wav"), 60000, kRate);
   folder.write("clips/u.csv", "path,start,end\nlong.wav,0.5,2\nlong.wav,1,1.25\nlong.wav,4,7.5\n");
-  const std::string files = ", manifest: u.csv, utterances: {}";
+  const std::string files = ", manifest: \"${DATA}/u.csv\", utterances: {}";
   const std::string nodes =
       "  norm: {stage: normalize_samples, from: decode}\n"
       "  fit: {stage: fit_samples, from: norm, multiple: 1000}\n" +
@@ -476,7 +474,7 @@ TEST_CASE("normalize_samples, fit_samples: each utterance of a recording is one 
     expected.insert(expected.end(), part.begin(), part.end());
   }
   for (const char* decode : {"", ", block: 64KiB"}) {
-    const Output out = output(folder, graph(nodes, kSamples, decode, files), "u.h5");
+    const Output out = output(folder, graph(nodes, kSamples, decode, files));
     CHECK(worst(out.mel, expected) < 2e-7);
   }
 }

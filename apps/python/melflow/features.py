@@ -178,7 +178,7 @@ def _chain_of(options: str, rate: int, of_files: bool) -> FeatureChain:
 
     def add(nodes: List[Dict[str, Any]], last: str) -> str:
         for node in nodes:
-            graph[name := node.pop("node")] = {"from": last, **node}
+            graph[name := node.pop("node")] = {**node, "from": last}
             last = name
         return last
 
@@ -374,7 +374,8 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             if labels:
                 out["label"] += [loader.label_names[i] for i in batch["label"]]
             out["frames"] += batch["length"].tolist()
-            out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
+            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram") if name in batch)
+            out["features"] += [some[:frames].copy() for some, frames in zip(rows, batch["length"])]
     except RunError as error:
         raise RunError(_with_arguments(str(error))) from None
     report: Any = loader.report
