@@ -43,7 +43,7 @@ struct NormalizeSamplesOptions {
   std::optional<Level> level;
   std::optional<double> eps;
   bool limit = false;
-  Length hold = Length::of_seconds(60);
+  Length hold = Length::of_seconds(40);
 
   void describe(Schema& s) {
     s.other_names(other_names::of_normalize_samples());

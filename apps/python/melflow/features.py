@@ -178,7 +178,8 @@ def _chain_of(options: str, rate: int, of_files: bool) -> FeatureChain:
 
     def add(nodes: List[Dict[str, Any]], last: str) -> str:
         for node in nodes:
-            graph[name := node.pop("node")] = {**node, "from": last}
+            name = node.pop("node")
+            graph[name] = {**node, "from": last}
             last = name
         return last
 
