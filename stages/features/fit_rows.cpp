@@ -69,8 +69,8 @@ class FitRows final : public RowStage {
                                               PlanCheck& check) override {
     if (in.is_samples()) {
       check.error("",
-                  "needs rows of features, what arrives are samples; for a length of the samples "
-                  "write fit in decode, or length and tail in segment");
+                  "needs rows of features, what arrives are samples; for a length of the samples put "
+                  "a node fit_samples before");
       return nullptr;
     }
     const auto& [rows, multiple, extra, rest, value] = options_;
