@@ -434,6 +434,41 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("fit_samples: each window of segment is a recording of its own") {
+  const TempFolder folder;
+  write_clips(folder);
+  const std::string segment =
+      "  seg: {stage: segment, from: decode, length: 1000, hop: 600, tail: pad}\n";
+  struct Case {
+    const char* options;
+    Fit fit;
+  };
+  for (const auto& [options, fit] :
+       {Case{"multiple: 640, pad_left: 50, pad_mode: reflect",
+             {.multiple = 640, .left = 50, .mode = "reflect"}},
+        {"length: 300, pad_right: 7", {.length = 300, .right = 7}},
+        {"length: 2500, pad_mode: repeat", {.length = 2500, .mode = "repeat"}},
+        {"multiple: 300, rest: drop", {.multiple = 300, .drop = true}}}) {
+    CAPTURE(options);
+    const std::string nodes =
+        segment + fmt::format("  cut: {{stage: fit_samples, from: seg, {}}}\n", options);
+    const Output out = output(folder, graph(nodes, kSamples, ", block: 64KiB"));
+    for (const auto& file : out.files) {
+      const Shorts all = clip(folder, file.path);
+      std::vector<float> expected;
+      for (std::int64_t row = 0; row < file.count; ++row) {
+        const auto from = all.begin() + row * 600;
+        Shorts window(from, all.end() - from > 1000 ? from + 1000 : all.end());
+        window.resize(1000, 0);
+        const std::vector<float> part = floats(fitted(window, fit));
+        expected.insert(expected.end(), part.begin(), part.end());
+      }
+      CHECK(out.rows_of(file.path) == expected);
+    }
+    CHECK(output(folder, graph(nodes, kSamples)).difference(out) == "");
+  }
+}
+
 TEST_CASE("normalize_samples, fit_samples: in the order of the graph") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 5000, kRate);
