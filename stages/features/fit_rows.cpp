@@ -68,9 +68,10 @@ class FitRows final : public RowStage {
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo&,
                                               PlanCheck& check) override {
     if (in.is_samples()) {
-      check.error("",
-                  "needs rows of features, what arrives are samples; for a length of the samples put "
-                  "a node fit_samples before");
+      check.error(
+          "",
+          "needs rows of features, what arrives are samples; for a length of the samples put "
+          "a node fit_samples before");
       return nullptr;
     }
     const auto& [rows, multiple, extra, rest, value] = options_;
