@@ -112,7 +112,11 @@ constexpr OtherName kMel[] = {
     {"log_zero_guard_value", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
     {"norm_filters", "Lhotse", "norm", "1 for true"},
     {"multiplier", "torchaudio", "db_factor", "10 or 20"},
-    {"do_normalize", "Transformers", "normalize", "fixed, with norm_mean and norm_std"},
+    {"do_normalize", "Transformers", "normalize",
+     "fixed, with norm_mean and norm_std; of the waveform, as Whisper's, it is a node "
+     "normalize_samples before this one"},
+    {"pad_to_multiple_of", "Transformers", "fit_samples.multiple",
+     "of the samples, in a node fit_samples before this one"},
     {"mean", "Transformers", "norm_mean", "with normalize: fixed"},
     {"std", "Transformers", "norm_std", "with normalize: fixed"},
     {"subtract_mean", kKaldis, "normalize", "per_feature with norm_variance: false"},
