@@ -37,15 +37,21 @@ struct RunTables {
   const std::int32_t* block_at;  // [points/last_radix]: position of the points of block k0
   const float* turn = nullptr;   // [points+1] re, im of -i exp(-2 pi i k / n_fft)
 
+  // Whether bins are changed before they are summed: by power_offset, by the limits, which are 0 and
+  // infinity if there are none, or by power.
+  bool changes_bins = false;
   double power = 2.0;
   float power_offset = 0.0F;
+  float power_floor = 0.0F, power_ceiling = 0.0F;
 
   int n_mels = 0;                           // 0: the bins themselves are the row
   const std::int32_t* first_bin = nullptr;  // [n_mels]
   const std::int32_t* n_weights = nullptr;  // [n_mels]
   const float* weights = nullptr;           // bands one after another
 
-  float floor = 0.0F;  // of a value before its level; 0: none
+  bool has_steps = false;  // whether values have a floor or a piecewise logarithm
+  float floor = 0.0F;      // of a value before its level; 0: none
+  bool piecewise = false;  // level = value/e up to e, ln(value)/e up to e^e, then ln(value)
   // With a log, level = factor * ln(max(amin, value + offset)) - shift.
   bool log = false;
   float amin = 0.0F;

@@ -225,10 +225,19 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
 }
 
-MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
-  if (t.floor > 0.0F) {
-    for (Lanes& value : values) value = value.at_least(Lanes::all(t.floor));
+[[gnu::noinline]] void floor_and_pieces(const RunTables& t, Lanes (&values)[4]) {
+  for (Lanes& value : values) {
+    if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
+    if (!t.piecewise) continue;
+    constexpr float e = 2.71828183F;
+    const Lanes ln = value.at_least(Lanes::all(1.0F)).ln();
+    const Floats log = ln.v <= e ? ln.v / e : ln.v;
+    value.v = value.v > e ? log : value.v / e;
   }
+}
+
+MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
+  if (t.has_steps) floor_and_pieces(t, values);
   if (!t.log) return;
 #pragma GCC unroll 4
   for (Lanes& value : values) {
@@ -302,11 +311,14 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
 }
 
 void rows(const RunTables& t, float* power, float* const* out) {
-  if (t.power_offset > 0.0F || t.power != 2.0) {
+  if (t.changes_bins) {
     const auto exponent = static_cast<float>(t.power / 2.0);
+    const bool is_limited = t.power_floor > 0.0F || t.power_ceiling < __builtin_inff();
+    const Lanes floor = Lanes::all(t.power_floor), ceiling = Lanes::all(t.power_ceiling);
     for (int k = 0; k < t.n_bins; ++k) {
       Lanes p = Lanes::load(power + k * width);
       if (t.power_offset > 0.0F) p = p + Lanes::all(t.power_offset);
+      if (is_limited) p = p.at_least(floor).at_most(ceiling);
       if (t.power == 1.0) {
         p = p.sqrt();
       } else if (t.power != 2.0) {
