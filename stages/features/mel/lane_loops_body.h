@@ -225,19 +225,27 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
 }
 
-[[gnu::noinline]] void floor_and_pieces(const RunTables& t, Lanes (&values)[4]) {
-  for (Lanes& value : values) {
-    if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
-    if (!t.piecewise) continue;
+[[gnu::noinline]] void floor_and_pieces(const RunTables& t, float* values) {
+  Lanes value = Lanes::load(values);
+  if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
+  if (t.piecewise) {
     constexpr float e = 2.71828183F;
     const Lanes ln = value.at_least(Lanes::all(1.0F)).ln();
     const Floats log = ln.v <= e ? ln.v / e : ln.v;
     value.v = value.v > e ? log : value.v / e;
   }
+  value.store(values);
 }
 
 MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
-  if (t.has_steps) floor_and_pieces(t, values);
+  if (t.has_steps) {
+    for (Lanes& value : values) {
+      alignas(64) float copy[width];  // whose address is taken, so that values stay in registers
+      value.store(copy);
+      floor_and_pieces(t, copy);
+      value = Lanes::load(copy);
+    }
+  }
   if (!t.log) return;
 #pragma GCC unroll 4
   for (Lanes& value : values) {
