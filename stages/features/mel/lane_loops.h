@@ -37,11 +37,9 @@ struct RunTables {
   const std::int32_t* block_at;  // [points/last_radix]: position of the points of block k0
   const float* turn = nullptr;   // [points+1] re, im of -i exp(-2 pi i k / n_fft)
 
-  // Whether bins are changed before they are summed: by power_offset, by the limits, which are 0 and
-  // infinity if there are none, or by power.
-  bool changes_bins = false;
   double power = 2.0;
   float power_offset = 0.0F;
+  bool is_limited = false;  // from power_floor to power_ceiling, after power_offset
   float power_floor = 0.0F, power_ceiling = 0.0F;
 
   int n_mels = 0;                           // 0: the bins themselves are the row

@@ -318,15 +318,24 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
         weighted_sum(sums[i], weights[i] + common, bins[i] + common * width, counts[i] - common);
 }
 
+[[gnu::noinline]] void limit_bins(const RunTables& t, float* power) {
+  const Lanes offset = Lanes::all(t.power_offset);
+  const Lanes floor = Lanes::all(t.power_floor), ceiling = Lanes::all(t.power_ceiling);
+  for (int k = 0; k < t.n_bins; ++k)
+    (Lanes::load(power + k * width) + offset)
+        .at_least(floor)
+        .at_most(ceiling)
+        .store(power + k * width);
+}
+
 void rows(const RunTables& t, float* power, float* const* out) {
-  if (t.changes_bins) {
+  if (t.is_limited) limit_bins(t, power);
+  const float offset = t.is_limited ? 0.0F : t.power_offset;
+  if (offset > 0.0F || t.power != 2.0) {
     const auto exponent = static_cast<float>(t.power / 2.0);
-    const bool is_limited = t.power_floor > 0.0F || t.power_ceiling < __builtin_inff();
-    const Lanes floor = Lanes::all(t.power_floor), ceiling = Lanes::all(t.power_ceiling);
     for (int k = 0; k < t.n_bins; ++k) {
       Lanes p = Lanes::load(power + k * width);
-      if (t.power_offset > 0.0F) p = p + Lanes::all(t.power_offset);
-      if (is_limited) p = p.at_least(floor).at_most(ceiling);
+      if (offset > 0.0F) p = p + Lanes::all(offset);
       if (t.power == 1.0) {
         p = p.sqrt();
       } else if (t.power != 2.0) {

@@ -44,8 +44,7 @@ LaneTables::LaneTables(const MelPlan& plan) {
   run_.power_floor = static_cast<float>(options.power_floor);
   run_.power_ceiling = std::numeric_limits<float>::infinity();
   if (options.power_ceiling) run_.power_ceiling = static_cast<float>(*options.power_ceiling);
-  run_.changes_bins = options.power_offset > 0.0 || options.power != 2.0 ||
-                      options.power_floor > 0.0 || options.power_ceiling;
+  run_.is_limited = options.power_floor > 0.0 || options.power_ceiling;
   run_.floor = static_cast<float>(band_floor(options));
   run_.piecewise = options.log == MelOptions::Log::piecewise;
   run_.has_steps = run_.floor > 0.0F || run_.piecewise;

@@ -62,11 +62,11 @@ class MelPlan {
   double log_factor() const { return log_factor_; }
   double log_shift() const { return log_shift_; }
 
-  // The number of frames of an utterance of n_samples, of which dropped() do not count. Centred: 1 +
-  // n/hop for even n_fft; else 1 + (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop; one
-  // less with drop_last, and with drop_exact where the division leaves no remainder. partial_frames
-  // rounds up: 1 + (n - frame)/hop (last), n/hop (all). 0 for an utterance without samples, and for
-  // an unpadded one shorter than a frame without partial_frames.
+  // The number of frames of an utterance of n_samples, of which dropped() do not count. Centred:
+  // 1 + n/hop for even n_fft; else 1 + (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop;
+  // one less with drop_last, and with drop_exact where the division leaves no remainder.
+  // partial_frames rounds up: 1 + (n - frame)/hop (last), n/hop (all). 0 for an utterance without
+  // samples, and for an unpadded one shorter than a frame without partial_frames.
   std::int64_t frames(std::int64_t n_samples) const;
   // The number of frames that can be computed when the first n_seen samples of an utterance are
   // known, but not whether more follow. Never more than frames(n_seen).
