@@ -86,8 +86,8 @@ constexpr MelOptionRow kTable[] = {
      "factor k of the pre-emphasis x[t] - k x[t-1], which raises high frequencies", "",
      "0: none (Kaldi, NeMo: 0.97)", from_to(0, 1)},
     {"preemphasis_of", &O::preemphasis_of, "what pre-emphasis is applied to", "",
-     "signal: the whole recording or segment; frame: each frame by itself (Kaldi)",
-     kAny, kPreemphasis},
+     "signal: the whole recording or segment; frame: each frame by itself (Kaldi)", kAny,
+     kPreemphasis},
     {"preemphasis_first", &O::preemphasis_first,
      "first sample of a recording or segment after pre-emphasis", "",
      "keep: x[0]; reflect: x[0] - k x[1] (XTTS, ECAPA); drop: it is left out (PaSST); replicate: "
