@@ -7,8 +7,6 @@
 
 #pragma once
 
-#include <limits>
-
 #include "stages/features/mel/lane_dft.h"
 #include "stages/features/mel/lane_loops.h"
 #include "stages/features/mel/lane_vector.h"
@@ -315,12 +313,11 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
 [[gnu::noinline]] void limit_bins(const RunTables& t, float* power) {
   const Lanes offset = Lanes::all(t.power_offset);
   const Lanes floor = Lanes::all(t.power_floor), ceiling = Lanes::all(t.power_ceiling);
-  constexpr float kNone = std::numeric_limits<float>::infinity();
-  for (int k = 0; k < t.n_bins; ++k) {
-    Lanes p = (Lanes::load(power + k * width) + offset).at_least(floor);
-    if (t.power_ceiling < kNone) p = p.at_most(ceiling);
-    p.store(power + k * width);
-  }
+  for (int k = 0; k < t.n_bins; ++k)
+    (Lanes::load(power + k * width) + offset)
+        .at_least(floor)
+        .at_most(ceiling)
+        .store(power + k * width);
 }
 
 // Two functions, so that the usual one keeps its values in registers.
