@@ -131,8 +131,7 @@ void bind_features(nb::module_& m) {
             self->most_seconds = seconds.value_or(self->most_seconds);
             self->most_samples = samples.value_or(RowCall::kAny);
             self->most_rows = rows.value_or(RowCall::kAny);
-            if (deadline)
-              self->set_deadline(*deadline);
+            if (deadline) self->set_deadline(*deadline);
           },
           nb::arg("seconds").none(), nb::arg("samples").none(), nb::arg("rows").none(),
           nb::arg("deadline").none())

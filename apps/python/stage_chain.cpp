@@ -129,8 +129,7 @@ void StageChain::add(PlanNode&& node, const std::string& name) {
     steps_.clear();
     return;
   }
-  if (node.info->traits.divides)
-    throw RunError(several_results(name, node.written));
+  if (node.info->traits.divides) throw RunError(several_results(name, node.written));
   if (node.info->name.starts_with("cuda_"))
     throw RunError(fmt::format(
         "{}: {} computes on a GPU, which is for batches of many recordings; use backend: cpu", name,
@@ -237,8 +236,7 @@ StageChain::Rows StageChain::rows(std::span<const Step> steps, const Blocks& blo
         if (std::optional<ItemError> error = unstorable_in(*part))
           refused = {Outcome::failed, "batches", std::move(error->reason)};
         const std::int64_t there = part->first_row + part->row_count;
-        if (there > wanted.most)
-          refused = {Outcome::failed, "segment", "is longer than pad_to"};
+        if (there > wanted.most) refused = {Outcome::failed, "segment", "is longer than pad_to"};
         if (refused.outcome == Outcome::failed) return false;
         made.file_rate = part->file.sample_rate;
         if (all.add(part, part->last ? there : -1)) {
@@ -251,8 +249,8 @@ StageChain::Rows StageChain::rows(std::span<const Step> steps, const Blocks& blo
                         wanted.out.data);
           else
             throw std::invalid_argument(
-                fmt::format("out has room for {} rows, and the recording gives {}",
-                            wanted.out.rows, made.count));
+                fmt::format("out has room for {} rows, and the recording gives {}", wanted.out.rows,
+                            made.count));
           made.is_whole = made.first == 0;
         } else if (!part->pending && there >= wanted.end) {
           made.first = wanted.begin;
@@ -310,8 +308,8 @@ StageChain::Rows StageChain::rows(std::span<const std::byte> file, const RowCall
   return given(bytes_step_, std::move(raw), call, out);
 }
 
-StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate,
-                                  const RowCall& call, const RowSpace& out) const {
+StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate, const RowCall& call,
+                                  const RowSpace& out) const {
   auto whole = std::make_shared<Waveform>();
   whole->samples = samples;
   whole->sample_rate = sample_rate;

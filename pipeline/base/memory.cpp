@@ -165,7 +165,8 @@ Buffer Buffer::over(std::span<const std::byte> memory) {
 }
 
 Buffer::~Buffer() {
-  if (home_ == nullptr || data_ == nullptr || home_->put(home_->own_shelf(), data_, capacity_)) return;
+  if (home_ == nullptr || data_ == nullptr || home_->put(home_->own_shelf(), data_, capacity_))
+    return;
   {
     const std::lock_guard lock(home_->mutex);
     home_->leased -= capacity_;

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Seque
 import numpy as np
 
 from . import _melflow, arguments, given_audio, row_lists
-from ._melflow import ConfigError, FeatureChain, RowCall, RunError, preset_rate
+from ._melflow import ConfigError, FeatureChain, RowCall, RunError
 from .given_audio import OF_DECODE, Made
 from .stage_methods import stages
 
@@ -183,12 +183,13 @@ def _call(max_seconds: Any, max_samples: Any, is_window: bool, deadline: Any) ->
 
 
 _TIMES = ("n_fft", "win_length", "hop")
+_preset_rate = functools.lru_cache(maxsize=32)(_melflow.preset_rate)
 
 
 def rate_of(sample_rate: Any, options: Mapping[str, Any], of_files: bool) -> int:
     """The rate [Hz] of the samples for the stage mel: that of a model's preset, else sample_rate."""
     preset = options.get("preset")
-    theirs = None if preset is None else preset_rate(arguments.text_of(preset))
+    theirs = None if preset is None else _preset_rate(arguments.text_of(preset))
     if sample_rate is None and (theirs is None or not of_files):
         raise TypeError("files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled" if of_files
                         else "an array needs sample_rate, the rate [Hz] of its samples, not None")
