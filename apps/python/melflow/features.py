@@ -20,6 +20,7 @@ from .given_audio import OF_DECODE, Made
 from .stage_methods import stages
 
 Padded = Tuple[np.ndarray, np.ndarray]
+Nodes = Optional[Sequence[Mapping[str, Any]]]
 
 
 class Features(arguments.Reopened):
@@ -32,14 +33,14 @@ class Features(arguments.Reopened):
         rows = await whisper.acall(upload, max_seconds=30, deadline=2)   # in one of `workers` threads
 
     pipeline, vars, sets: as those of melflow.Loader; a pipeline has all options.
-    sample_rate, truncated, downmix, pad_to, dtype, options: as those of melflow.features. sample_rate: of the rows; a preset of a model
+    sample_rate, truncated, downmix, pad_to, dtype, before, after, options: as those of melflow.features. sample_rate: of the rows; a preset of a model
     has it.
     workers: threads for lists and acall; as many as there are cores."""
 
     def __init__(self, pipeline: Optional[arguments.Pipeline] = None, *, vars: Optional[Mapping[str, Any]] = None,
                  sets: Optional[Mapping[str, Any]] = None, sample_rate: Optional[int] = None, truncated: Optional[str] = None,
-                 downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None,
-                 workers: Optional[int] = None, **options: Any) -> None:
+                 downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None,
+                 after: Nodes = None, workers: Optional[int] = None, **options: Any) -> None:
         self._workers = len(os.sched_getaffinity(0)) if workers is None else arguments.workers(workers)
         self._pool: Optional[Tuple[int, ThreadPoolExecutor]] = None  # of the process with that number
         self._is_window = pad_to is not None
@@ -47,9 +48,10 @@ class Features(arguments.Reopened):
             if vars or sets:
                 raise TypeError(f"{'vars' if vars else 'sets'}: for a pipeline, and none is given")
             check_names(Features, options)
-            self._chain = _chain_of(rate_of(sample_rate, options, True), {"truncated": truncated, "downmix": downmix}, pad_to, dtype, options)
+            self._chain = _chain_of(rate_of(sample_rate, options, True), {"truncated": truncated, "downmix": downmix}, pad_to, dtype,
+                                    named_nodes("before", before), named_nodes("after", after), options)
             return
-        options.update(sample_rate=sample_rate, truncated=truncated, downmix=downmix, pad_to=pad_to, dtype=dtype)
+        options.update(sample_rate=sample_rate, truncated=truncated, downmix=downmix, pad_to=pad_to, dtype=dtype, before=before, after=after)
         if given := [name for name, value in options.items() if value is not None]:
             raise TypeError(f"{', '.join(given)}: a pipeline has its own; sets={{\"NODE.OPTION\": value}} changes them")
         name, text = arguments.pipeline(pipeline)
@@ -163,12 +165,32 @@ class Features(arguments.Reopened):
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
 
 
-def _chain_of(rate: int, of_decode: Mapping[str, Any], pad_to: Any, dtype: Any, options: Mapping[str, Any]) -> FeatureChain:
+def named_nodes(argument: str, nodes: Nodes) -> List[Dict[str, Any]]:
+    """The nodes given as `argument`, [{"stage": "fit_samples", "multiple": 128}], with their names as `node`."""
+    if isinstance(nodes, (str, Mapping)) or not all(isinstance(node, Mapping) and isinstance(node.get("stage"), str) for node in nodes or ()):
+        raise TypeError(f'{argument} is a list of nodes such as {{"stage": "fit_samples", "multiple": 128}}, not {arguments.shown(nodes)}')
+    made: List[Dict[str, Any]] = []
+    for node in nodes or ():
+        same = sum(one["stage"] == node["stage"] for one in made)
+        made.append({**arguments.plain(dict(node)), "node": f"{node['stage']}{same + 1 if same else ''}"})
+    return made
+
+
+def _chain_of(rate: int, of_decode: Mapping[str, Any], pad_to: Any, dtype: Any, before: List[Dict[str, Any]], after: List[Dict[str, Any]],
+              options: Mapping[str, Any]) -> FeatureChain:
     graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
-             "decode": {"stage": "decode", "from": "read", **of_decode}, "resample": {"stage": "resample", "from": "decode", "rate": rate},
-             "segment": {"stage": "segment", "from": "resample", **({} if pad_to is None else {"length": pad_to, "tail": "pad"})},
-             "mel": {"stage": "mel", "from": "segment", **options, "sample_rate": rate},
-             "rows": {"stage": "batches", "from": "mel", **({} if dtype is None else {"dtype": dtype})}}
+             "decode": {"stage": "decode", "from": "read", **of_decode}, "resample": {"stage": "resample", "from": "decode", "rate": rate}}
+
+    def add(nodes: List[Dict[str, Any]], last: str) -> str:
+        for node in nodes:
+            name = node.pop("node")
+            graph[name] = {**node, "from": last}
+            last = name
+        return last
+
+    graph["segment"] = {"stage": "segment", "from": add(before, "resample"), **({} if pad_to is None else {"length": pad_to, "tail": "pad"})}
+    graph["mel"] = {"stage": "mel", "from": "segment", **options, "sample_rate": rate}
+    graph["rows"] = {"stage": "batches", "from": add(after, "mel"), **({} if dtype is None else {"dtype": dtype})}
     try:
         return FeatureChain("pipeline", json.dumps(arguments.plain({"version": 1, "graph": graph})), {}, {})
     except ConfigError as error:  # the user has not written that text
@@ -243,21 +265,21 @@ Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, bytearray, memoryview,
 
 @overload
 def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, out: Any = None,
+             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
              max_seconds: Optional[float] = None, max_samples: Optional[int] = None, deadline: Optional[float] = None,
              remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> np.ndarray: ...
 
 
 @overload
 def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, out: Any = None,
+             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
              padded: bool = False, max_seconds: Optional[float] = None, max_samples: Optional[int] = None,
              deadline: Optional[float] = None, remarks: Optional[List[Dict[str, Any]]] = None,
              **options: Any) -> "List[np.ndarray] | Padded": ...
 
 
 def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, out: Any = None,
+             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
              padded: bool = False, max_seconds: Optional[float] = None, max_samples: Optional[int] = None,
              deadline: Optional[float] = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> Any:
     """Mel rows [frames, bands] of one recording, or a list of them for a list of recordings, which are computed in as many
@@ -278,6 +300,8 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     options: those of the stage mel (preset="whisper", n_mels=80, hop="10ms", ...; `melflow stages mel`). A preset of a model
     is for one rate; at another one it needs n_fft, win_length or hop. None is the default, also where a preset sets another
     value: top_db=None clips nothing.
+    before, after: nodes before mel, of samples, and behind it, of rows, in their order:
+    before=[{"stage": "normalize_samples"}, {"stage": "fit_samples", "multiple": 128}], after=[{"stage": "stack", "frames": 2}].
 
     out: an array [rows, columns] or more rows, which gets the rows; the result is that part of it.
     padded: of a list, gives one array [recordings, rows, columns], with zeros behind the shorter ones, and the numbers of rows; `out`
@@ -294,7 +318,7 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     row_lists.noted(remarks)
     check_names(features, options)
     call = _call(max_seconds, max_samples, pad_to is not None, deadline)
-    options.update(truncated=truncated, downmix=downmix, **({} if pad_to is None else {"pad_to": pad_to}),
+    options.update(truncated=truncated, downmix=downmix, before=before, after=after, **({} if pad_to is None else {"pad_to": pad_to}),
                    **({} if dtype is None else {"dtype": arguments.dtype(dtype)}))
 
     def rows_of(one: Any, to: Any) -> Made:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional
 
 from . import arguments
 from ._melflow import RunError
-from .features import check_names, rate_of
+from .features import Nodes, check_names, named_nodes, rate_of
 from .given_audio import with_arguments
 from .graph import Graph
 from .loader import Loader
@@ -24,14 +24,14 @@ class _QuietLoader(Loader):
 
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,
            labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
-           downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, table: str = "dict",
-           **options: Any) -> Any:
+           downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+           remarks: Optional[List[Dict[str, Any]]] = None, table: str = "dict", **options: Any) -> Any:
     """Mel rows of every recording in a folder and its folders, as a table with a row for each that could be read: `path`,
     `features` ([frames, bands] each), `frames`, and with labels="parent_dir" `label`.
 
         melflow.folder("clips", preset="whisper", table="pandas")
 
-    sample_rate, truncated, downmix, options: as those of melflow.features. remarks: a list to which each recording that is lost or
+    sample_rate, truncated, downmix, before, after, options: as those of melflow.features. remarks: a list to which each recording that is lost or
     damaged is added, as report["remarks"] of melflow.run has it: `path`, `status`, `reason`. include: patterns of paths, such as ["**/*.flac"]. workers:
     threads. table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
     output (melflow.run). Warns of recordings that are lost or damaged: how many, and the first with their reasons."""
@@ -50,7 +50,14 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
     rate = rate_of(sample_rate, options, True)
     graph = Graph()
     decoded = graph.file_list(root=root, include=include, labels=labels).disk_read().decode(truncated=truncated, downmix=downmix)
-    decoded.resample(rate=rate).segment().mel(sample_rate=rate, **options).batches(size=64)
+
+    def add(nodes: List[Dict[str, Any]], last: Any) -> Any:
+        for node in nodes:
+            last = getattr(last, node.pop("stage"))(**{name: value for name, value in node.items() if name != "node"})
+        return last
+
+    samples = add(named_nodes("before", before), decoded.resample(rate=rate))
+    add(named_nodes("after", after), samples.segment().mel(sample_rate=rate, **options)).batches(size=64)
     loader = _QuietLoader(graph, shuffle=False, workers=workers)
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
     try:
@@ -59,7 +66,8 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             if labels:
                 out["label"] += [loader.label_names[i] for i in batch["label"]]
             out["frames"] += batch["length"].tolist()
-            out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
+            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram") if name in batch)
+            out["features"] += [some[:frames].copy() for some, frames in zip(rows, batch["length"])]
     except RunError as error:
         raise RunError(with_arguments(str(error))) from None
     report: Any = loader.report
