@@ -23,6 +23,7 @@
 #include "apps/python/batch_run.h"
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
+#include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "apps/python/verb_call.h"
 #include "apps/report/report_json.h"
@@ -162,6 +163,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise(PyExc_ValueError, with_arguments(error.what()).c_str());
   } catch (const std::invalid_argument& error) {
     raise(PyExc_ValueError, error.what());
+  } catch (const CallEnded& error) {
+    raise(PyExc_TimeoutError, error.what());
   } catch (const PythonEnds&) {
     PyErr_SetNone(PyExc_SystemExit);
   }

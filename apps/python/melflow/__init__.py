@@ -5,7 +5,7 @@
         batch["mel"], batch["label"], batch["path"]
 
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
-features, Features, folder: rows of arrays, files and folders, by the same kernels; show: a picture of them.
+features, Features, folder: rows of arrays, files, their bytes and folders, by the same kernels, also in a service; show: a picture of them.
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
 export: the rows of a file for other libraries: Parquet, Arrow, Zarr, Kaldi, WebDataset, safetensors, datasets.
@@ -28,9 +28,11 @@ from ._melflow import version as __version__
 from .audio_rows import AudioRows
 from .call_results import note, skip
 from .exports import export
-from .features import Features, Picture, features, folder, show
+from .features import Features, features
+from .folders import folder
 from .graph import Graph, Node
 from .loader import Loader
+from .pictures import Picture, show
 from .program import (Report, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
                       work)
 from .row_sets import RowSets
