@@ -12,6 +12,7 @@
 #include "apps/json_value.h"
 #include "apps/python/arrays.h"
 #include "apps/python/process.h"
+#include "apps/python/sample_array.h"
 #include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "apps/report/report_json.h"
@@ -23,21 +24,6 @@
 using namespace melflow;
 
 namespace {
-
-using Array = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-Samples samples_of(const Array& array) {
-  Samples out;
-  out.data = static_cast<const std::byte*>(array.data());
-  out.count = static_cast<std::int64_t>(array.shape(0));
-  if (array.dtype() == nb::dtype<std::int16_t>())
-    out.type = SampleType::int16;
-  else if (array.dtype() == nb::dtype<float>())
-    out.type = SampleType::float32;
-  else
-    throw std::invalid_argument("samples are float32 (1 is full scale) or int16");
-  return out;
-}
 
 nb::object array_of(const StageChain& chain, StageChain::Rows rows) {
   std::vector<std::size_t> shape{static_cast<std::size_t>(rows.count)};
@@ -56,7 +42,7 @@ nb::tuple rows_and_warning(const StageChain& chain, StageChain::Rows rows) {
   return nb::make_tuple(array_of(chain, std::move(rows)), warning, file_rate);
 }
 
-nb::tuple rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
+nb::tuple rows_of(const StageChain& chain, const SampleArray& samples, int sample_rate) {
   const Samples in = samples_of(samples);
   if (in.count == 0) throw std::invalid_argument("there are no samples");
   StageChain::Rows rows;

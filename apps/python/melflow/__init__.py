@@ -5,6 +5,7 @@
         batch["mel"], batch["label"], batch["path"]
 
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
+stream, push: rows of samples that come as they are recorded.
 features, Features, folder: rows of arrays, files and folders, by the same kernels; show: a picture of them.
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
@@ -35,6 +36,7 @@ from .program import (Report, explain, inspect, load_plugin, merge, plan, run, s
                       work)
 from .row_sets import RowSets
 from .rows import FileRows, Rows
+from .streams import Stream, push, stream
 
 
 @overload
@@ -63,8 +65,8 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
     return FileRows(name)
 
 
-__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "__version__",
-           "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "run", "show", "skip", "status", "sweep", "tune", "update",
+__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "Stream", "__version__",
+           "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
            "validate", "verify", "work"]
 
 
