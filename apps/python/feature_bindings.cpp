@@ -97,6 +97,7 @@ void bind_features(nb::module_& m) {
       .def("rows", &rows_of, nb::arg("samples"), nb::arg("sample_rate"))
       .def("rows_of_file", &rows_of_file, nb::arg("path"))
       .def_prop_ro("fingerprint", &StageChain::fingerprint)
+      .def_prop_ro("settings", &StageChain::settings)
       .def_prop_ro("warnings", &StageChain::warnings)
       .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
       .def_prop_ro("band_hz", [](const StageChain& c) { return c.info().column_hz; })

@@ -31,6 +31,8 @@ struct StreamFront::Scratch {
   std::vector<std::vector<float>> resampled;  // by stream
 };
 
+StreamFront::~StreamFront() = default;
+
 StreamFront::StreamFront(const Plan& plan, int sample_rate, bool finish_only)
     : sample_rate_(sample_rate) {
   std::vector<std::string> problems;
@@ -99,8 +101,8 @@ void StreamFront::add_mel(const PlanNode& node, const MelFront& front, bool fini
   }
 }
 
-// Samples that have come in and are not out yet, at most, in samples of the stream. libsoxr works in
-// blocks, so this is found by passing silence through it.
+// Samples that have come in and are not out yet, at most, in samples of the stream. libsoxr works
+// in blocks, so this is found by passing silence through it.
 std::int64_t StreamFront::most_lag() const {
   if (!resampling_) return 0;
   std::call_once(has_lag_, [this] {

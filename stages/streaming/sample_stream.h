@@ -41,6 +41,9 @@ class StreamFront {
   /// rows come at the end if an option needs the whole recording. Throws RunError with every stage
   /// or option that cannot be in a stream.
   StreamFront(const Plan& plan, int sample_rate, bool finish_only);
+  StreamFront(const StreamFront&) = delete;
+  StreamFront& operator=(const StreamFront&) = delete;
+  ~StreamFront();
 
   [[nodiscard]] int sample_rate() const { return sample_rate_; }
   [[nodiscard]] int columns() const { return rows_->columns(); }

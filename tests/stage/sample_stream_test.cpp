@@ -29,7 +29,7 @@ RowVector pushed(const std::shared_ptr<const StreamFront>& front, const std::vec
                  std::int64_t most, std::mt19937& random) {
   SampleStream stream(front);
   RowVector rows;
-  for (std::size_t at = 0, n = 0; at <= x.size(); at += n + (n == 0)) {
+  for (std::size_t at = 0, n = 0;; at += n) {
     n = std::min<std::size_t>(random() % static_cast<std::size_t>(most + 1), x.size() - at);
     SampleStream::Feed feed;
     feed.stream = &stream;
@@ -40,7 +40,6 @@ RowVector pushed(const std::shared_ptr<const StreamFront>& front, const std::vec
     SampleStream::push({&feed, 1});
     CHECK(feed.error == "");
     if (feed.is_last) break;
-    if (n == 0) at -= 1;
   }
   return rows;
 }

@@ -6,6 +6,7 @@
 
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
 stream, push: rows of samples that come as they are recorded.
+check_front_end, vectors: code of one's own beside such rows.
 features, Features, folder: rows of arrays, files and folders, by the same kernels; show: a picture of them.
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
@@ -30,6 +31,7 @@ from .audio_rows import AudioRows
 from .call_results import note, skip
 from .exports import export
 from .features import Features, Picture, features, folder, show
+from .front_end_check import check_front_end, vectors
 from .graph import Graph, Node
 from .loader import Loader
 from .program import (Report, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
@@ -66,8 +68,8 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
 
 
 __all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "Stream", "__version__",
-           "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
-           "validate", "verify", "work"]
+           "check_front_end", "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
+           "validate", "vectors", "verify", "work"]
 
 
 def __dir__() -> "list[str]":

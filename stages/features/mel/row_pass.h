@@ -3,8 +3,8 @@
 // In:  the rows of one utterance, float [n, values], in pieces of any size.
 // Out: after each piece the rows that no later one can change, the others at the end.
 //
-// The bits of a row depend on the rows alone, not on the pieces. What a step keeps between pieces is
-// bounded, however long the utterance is.
+// The bits of a row depend on the rows alone, not on the pieces. What a step keeps between pieces
+// is bounded, however long the utterance is.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ class OrderedStep : public FinishStep {
 // A step that needs all rows, as one that writes nothing before the end: it keeps all rows.
 std::shared_ptr<const OrderedStep> at_the_end(std::shared_ptr<const FinishStep> step);
 
-// The rows that a pass may still need: of those that came in earlier pieces, and of the present one.
+// The rows that a pass may still need: of those that came in earlier pieces, and of the present
+// one.
 class HeldRows {
  public:
   explicit HeldRows(int values) : values_(static_cast<std::size_t>(values)) {}

@@ -4,8 +4,9 @@
 //      scale, or int16 (value / 32768).
 // Out: float rows [n, columns], each as soon as no later sample can change it.
 //
-// The bits of a row are those of the whole recording, whatever the pieces. A stream holds the samples
-// that further frames need and what its steps keep: a bounded number, unless a step is at_the_end().
+// The bits of a row are those of the whole recording, whatever the pieces. A stream holds the
+// samples that further frames need and what its steps keep: a bounded number, unless a step is
+// at_the_end().
 #pragma once
 
 #include <cstdint>
