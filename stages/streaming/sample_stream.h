@@ -3,8 +3,8 @@
 //
 // In:  samples of one channel at a fixed rate, in pieces of any size, int16 or float.
 // Out: float rows [n, columns], bit for bit those of the whole recording, as soon as no later
-//      sample can change them; what needs the whole recording is refused by its option's name, or waits
-//      for the end (finish_only).
+//      sample can change them; what needs the whole recording is refused by its option's name, or
+//      waits for the end (finish_only).
 #pragma once
 
 #include <atomic>
