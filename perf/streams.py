@@ -4,13 +4,16 @@
     taskset -c 0 python3 perf/streams.py [--streams 1000] [--seconds 10]
 
 In:  the installed package.
-Out: for several front ends: median and p99 of Stream.push with 10 ms; of melflow.push with 10 ms for all streams, by which
-     many are served in real time where it is below 10 ms; memory of a stream, from the growth of this process."""
+Out: for several front ends: median and p99 of Stream.push with 10 ms, and of melflow.push with 10 ms for all streams, beside the
+     mean of the processor time, which other programs hardly change; that many are served in real time where it is below 10 ms.
+     Memory of a stream, from the growth of this process."""
 
 import argparse
 import gc
 import os
 import resource
+import subprocess
+import sys
 import time
 
 import melflow
@@ -42,46 +45,49 @@ def resident():
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
-def percentiles(times):
-    return f"median {1e6 * np.median(times):.1f} us, p99 {1e6 * np.percentile(times, 99):.1f} us"
+def timed(count, push):
+    """Wall times of push(i), and the mean processor time [s]."""
+    times, processor = [], time.process_time()
+    for i in range(count):
+        begin = time.perf_counter()
+        push(i)
+        times.append(time.perf_counter() - begin)
+    return times, (time.process_time() - processor) / count
+
+
+def text(times, processor):
+    return f"median {1e6 * np.median(times):.1f} us, p99 {1e6 * np.percentile(times, 99):.1f} us, processor {1e6 * processor:.1f} us"
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--case", help="one of them, in this process")
     options = parser.parse_args()
-    print(f"{len(os.sched_getaffinity(0))} cores, {options.streams} streams")
     cases = {name: (lambda o=o: melflow.stream(**o), o["sample_rate"]) for name, (o, _) in CASES.items()}
     for name, steps in _STEPS.items():
         cases[f"kaldi, {name}"] = (lambda t=pipeline(steps): melflow.stream(t, sample_rate=16000), 16000)
+    if options.case is None:
+        print(f"{len(os.sched_getaffinity(0))} cores, {options.streams} streams", flush=True)
+        for name in cases:  # each in a process of its own, where no memory of earlier ones is used again
+            subprocess.run([sys.executable, *sys.argv, "--case", name], check=True)
+        return
     random = np.random.default_rng(1)
-    for name, (make, rate) in cases.items():
-        samples = random.integers(-9000, 9000, rate).astype(np.int16)
-        step = rate // 100
-        one = make()
-        times = []
-        for i in range(int(100 * options.seconds)):
-            piece = samples[(i % 100) * step:][:step]
-            begin = time.perf_counter()
-            one.push(piece)
-            times.append(time.perf_counter() - begin)
-        print(f"{name}: push {percentiles(times)}", flush=True)
-        gc.collect()
-        before = resident()
-        streams = [one.another() for _ in range(options.streams)]
-        all_samples = random.integers(-9000, 9000, (options.streams, step)).astype(np.int16)
-        times, rows = [], 0
-        for _ in range(int(100 * options.seconds)):
-            begin = time.perf_counter()
-            got = melflow.push(streams, all_samples)
-            times.append(time.perf_counter() - begin)
-            rows += sum(map(len, got))
-        del got
-        memory = (resident() - before) / options.streams / 1024
-        print(f"  {options.streams} at once, 10 ms each: {percentiles(times)}, "
-              f"{'in' if np.percentile(times, 99) < 0.01 else 'NOT in'} real time ({1e9 * sum(times) / max(rows, 1):.0f} ns a row); "
-              f"{memory:.0f} KiB a stream", flush=True)
+    name, (make, rate) = options.case, cases[options.case]
+    samples = random.integers(-9000, 9000, rate).astype(np.int16)
+    step = rate // 100
+    one = make()
+    count = int(100 * options.seconds)
+    print(f"{name}: push {text(*timed(count, lambda i: one.push(samples[i % 100 * step:][:step])))}", flush=True)
+    gc.collect()
+    before = resident()
+    streams = [one.another() for _ in range(options.streams)]
+    all_samples = random.integers(-9000, 9000, (options.streams, step)).astype(np.int16)
+    times, processor = timed(count, lambda _: melflow.push(streams, all_samples))
+    memory = (resident() - before) / options.streams / 1024
+    print(f"  {options.streams} at once, 10 ms each: {text(times, processor)}; {'in' if processor < 0.01 else 'NOT in'} real time; "
+          f"{memory:.0f} KiB a stream", flush=True)
 
 
 if __name__ == "__main__":

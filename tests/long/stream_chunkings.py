@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python"))
 import melflow  # noqa: E402
 import stream_front_ends as fronts  # noqa: E402
 
-_RECORDINGS = 4  # for each rate
+_RECORDINGS = 3  # for each rate
 
 
 def main():
@@ -36,7 +36,7 @@ def main():
         for rate in fronts.RATES:
             stream = melflow.stream(text, sample_rate=rate)
             for _ in range(_RECORDINGS):
-                samples = fronts.recording(random, random.uniform(0.5, 12), rate)
+                samples = fronts.recording(random, random.uniform(0.3, 6), rate)
                 recordings.append((stream, samples, features(samples, rate).tobytes()))
         begin = time.monotonic()
         differ = 0

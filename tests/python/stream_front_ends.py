@@ -62,7 +62,7 @@ def streamed(stream, samples, random):
     """The rows of a recording in random pieces of 0 to 5 s, each int16 or float."""
     stream.reset()
     rows, at = [], 0
-    longest = random.choice([0.004, 0.03, 0.5, 5]) * stream.sample_rate
+    longest = random.choice([0.02, 0.2, 1, 5]) * stream.sample_rate
     while at < len(samples):
         piece = samples[at:at + int(random.uniform(0, longest) + random.integers(2))]
         at += len(piece)

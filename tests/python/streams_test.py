@@ -71,7 +71,7 @@ class StreamsTest(unittest.TestCase):
                     try:
                         self.assertGreater(melflow.stream(**options).delay.samples, 0)
                     except melflow.RunError as error:
-                        self.assertRegex(str(error), r"\w+(: |\.\w+)?.* (needs the whole recording|is for whole recordings|known at its end)")
+                        self.assertRegex(str(error), "needs the whole recording|is for whole recordings|known at its end")
                 continue
             with self.subTest(preset), self.assertRaisesRegex(melflow.RunError, rf"{refused[preset]} needs the whole recording; write "):
                 melflow.stream(**options)
