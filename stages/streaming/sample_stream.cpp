@@ -202,24 +202,11 @@ std::string SampleStream::resample(Feed& feed, std::int64_t count, std::vector<f
   return {};
 }
 
-void SampleStream::push(std::span<Feed> feeds) {
-  if (feeds.empty()) return;
-  const StreamFront& front = *feeds.front().stream->front_;
-  std::vector<Use> uses;
-  uses.reserve(feeds.size());
-  for (const Feed& feed : feeds) {
-    uses.emplace_back(*feed.stream);
-    if (feed.stream->front_.get() != &front)
-      throw RunError(
-          "streams that get samples in one call have one front end, and these have several");
-    if (!feed.stream->ended_.empty()) throw RunError(feed.stream->ended_);
-  }
+// Computes the rows of streams that may be used.
+void SampleStream::compute(const StreamFront& front, std::span<Feed> feeds) {
   const auto lease = front.scratch_.lease(
       [&front] { return std::make_unique<StreamFront::Scratch>(*front.rows_); });
   StreamFront::Scratch& scratch = *lease;
-  std::vector<std::size_t> before;
-  before.reserve(feeds.size());
-  for (const Feed& feed : feeds) before.push_back(feed.rows->size());
   if (!front.resampling_) {
     scratch.feeds.clear();
     for (const Feed& feed : feeds)
@@ -244,6 +231,31 @@ void SampleStream::push(std::span<Feed> feeds) {
       }
       RowStream::push(scratch.feeds, scratch.rows);
     }
+  }
+}
+
+void SampleStream::push(std::span<Feed> feeds) {
+  if (feeds.empty()) return;
+  const StreamFront& front = *feeds.front().stream->front_;
+  std::vector<Use> uses;
+  uses.reserve(feeds.size());
+  for (const Feed& feed : feeds) {
+    uses.emplace_back(*feed.stream);
+    if (feed.stream->front_.get() != &front)
+      throw RunError(
+          "streams that get samples in one call have one front end, and these have several");
+    if (!feed.stream->ended_.empty()) throw RunError(feed.stream->ended_);
+  }
+  std::vector<std::size_t> before;
+  before.reserve(feeds.size());
+  for (const Feed& feed : feeds) before.push_back(feed.rows->size());
+  try {
+    compute(front, feeds);
+  } catch (...) {
+    for (const Feed& feed : feeds)
+      feed.stream->ended_ =
+          "the stream has failed in an earlier call; reset() begins another recording";
+    throw;
   }
   const auto columns = static_cast<std::size_t>(front.columns());
   for (std::size_t i = 0; i < feeds.size(); ++i) {

@@ -100,6 +100,7 @@ class SampleStream {
 
  private:
   class Use;
+  static void compute(const StreamFront& front, std::span<Feed> feeds);
   [[nodiscard]] std::string resample(Feed& feed, std::int64_t count, std::vector<float>& work,
                                      std::vector<float>& out);
 

@@ -9,8 +9,11 @@ namespace {
 
 class FitPass final : public RowPass {
  public:
-  FitPass(double value, int values)
-      : value_(static_cast<float>(value)), values_(values), held_(values) {}
+  FitPass(const FitOptions& options, int values)
+      : value_(static_cast<float>(options.value)),
+        most_(options.rows),
+        values_(values),
+        held_(values) {}
 
   void take(const float* rows, std::int64_t count, const RowsOut& out) override {
     held_.take(rows, count);
@@ -21,11 +24,13 @@ class FitPass final : public RowPass {
       else
         std::fill_n(to, values_, value_);
     }
-    held_.keep(out.first + out.count);
+    const std::int64_t next = out.first + out.count;
+    held_.keep(next == most_ ? held_.end() : next);
   }
 
  private:
   const float value_;
+  const std::int64_t most_;  // rows that are written; 0: any number
   const int values_;
   HeldRows held_;
 };
@@ -41,7 +46,7 @@ class FitStep final : public OrderedStep {
     return std::min(seen, fitted_rows(o_, seen));
   }
   [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
-    return std::make_unique<FitPass>(o_.value, values_in);
+    return std::make_unique<FitPass>(o_, values_in);
   }
 
  private:
