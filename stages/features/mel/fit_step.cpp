@@ -25,7 +25,7 @@ class FitPass final : public RowPass {
         std::fill_n(to, values_, value_);
     }
     const std::int64_t next = out.first + out.count;
-    held_.keep(next == most_ ? held_.end() : next);
+    held_.keep(most_ > 0 && next == most_ ? held_.end() : next);
   }
 
  private:
