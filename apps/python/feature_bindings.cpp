@@ -25,6 +25,8 @@ using namespace melflow;
 
 namespace {
 
+using Array = SampleArray;
+
 nb::object array_of(const StageChain& chain, StageChain::Rows rows) {
   std::vector<std::size_t> shape{static_cast<std::size_t>(rows.count)};
   for (const std::size_t n : chain.row_shape()) shape.push_back(n);
@@ -42,7 +44,7 @@ nb::tuple rows_and_warning(const StageChain& chain, StageChain::Rows rows) {
   return nb::make_tuple(array_of(chain, std::move(rows)), warning, file_rate);
 }
 
-nb::tuple rows_of(const StageChain& chain, const SampleArray& samples, int sample_rate) {
+nb::tuple rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
   const Samples in = samples_of(samples);
   if (in.count == 0) throw std::invalid_argument("there are no samples");
   StageChain::Rows rows;

@@ -44,8 +44,8 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
       info_ = batches->inputs().front().rows;
       row_name_ = batches->inputs().front().name;
       type_ = batches->type();
-      fingerprint_ = feature_fingerprint(n.stage->feature_settings());
       settings_ = to_json(n.stage->feature_settings());
+      fingerprint_ = feature_fingerprint(n.stage->feature_settings());
     } else if (is_behind) {
       if (input == Input::files || !n.info->traits.cuts) add(std::move(n), name);
     } else {

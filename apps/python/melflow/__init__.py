@@ -5,12 +5,12 @@
         batch["mel"], batch["label"], batch["path"]
 
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
-stream, push: rows of samples that come as they are recorded.
-check_front_end, vectors: code of one's own beside such rows.
 features, Features, folder: rows of arrays, files and folders, by the same kernels; show: a picture of them.
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
 export: the rows of a file for other libraries: Parquet, Arrow, Zarr, Kaldi, WebDataset, safetensors, datasets.
+stream, push: rows of samples that come as they are recorded.
+check_front_end, vectors: code of one's own beside a front end.
 load_plugin: further stages, from a shared library.
 run, update, plan, work, merge, explain, tune, inspect and so on: the verbs of the program, in this process;
 melflow.distributed.run: a corpus on a Dask cluster.
@@ -31,13 +31,13 @@ from .audio_rows import AudioRows
 from .call_results import note, skip
 from .exports import export
 from .features import Features, Picture, features, folder, show
-from .front_end_check import check_front_end, vectors
 from .graph import Graph, Node
 from .loader import Loader
 from .program import (Report, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
                       work)
 from .row_sets import RowSets
 from .rows import FileRows, Rows
+from .front_end_check import check_front_end, vectors
 from .streams import Stream, push, stream
 
 
