@@ -1,10 +1,21 @@
 """melflow.check_front_end: code of one's own beside a front end."""
 
 import json
+import os
+import subprocess
+import sys
 import unittest
 
 import melflow
 import numpy as np
+
+
+def program(*words, code=0):
+    started = os.path.join(os.path.dirname(sys.executable), "melflow")
+    ended = subprocess.run([started, *words], capture_output=True, text=True, check=False)
+    if ended.returncode != code:
+        raise AssertionError(ended)
+    return ended
 
 
 class FrontEndCheckTest(unittest.TestCase):
@@ -50,6 +61,14 @@ class FrontEndCheckTest(unittest.TestCase):
                 self.assertTrue(np.array_equal(np.array(case["rows"], np.float32), melflow.features(samples, 16000, preset="kaldi")))
             else:
                 self.assertLess(len(samples), 400)
+
+    def test_the_verb_prints_them(self):
+        made = json.loads(program("vectors", "--preset", "kaldi", "--set", "n_mels=40", "--set", "window=hamming").stdout)
+        self.assertEqual((made["mel"]["n_mels"], made["mel"]["window"]), (40, "hamming"))
+        for words, text in ((("--preset", "kaldi", "--set", "n_mels"), "'n_mels' is not OPTION=VALUE"), ((), "preset of a model, or sample_rate"),
+                            (("--preset", "kalid"), "kalid")):
+            ended = program("vectors", *words, code=1)
+            self.assertIn(text, ended.stderr)
 
 
 if __name__ == "__main__":

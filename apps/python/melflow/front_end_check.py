@@ -140,3 +140,24 @@ def vectors(*, sample_rate: Optional[int] = None, **options: Any) -> "Dict[str, 
         # The shortest decimals that are these floats.
         cases.append({"signal": name, "count": len(samples), "rows": [[float(str(x)) for x in row] for row in rows]})
     return {"format": 1, "melflow": _version, "sample_rate": rate, "mel": mel, "signals": {n: x.tolist() for n, x in signals.items()}, "cases": cases}
+
+
+def of_verb(words: str) -> "Tuple[int, str, str]":
+    """Runs the verb vectors, with its arguments as JSON. Gives the exit status, the printed text and the error message."""
+    given = json.loads(words, strict=False)
+    options: "Dict[str, Any]" = {"preset": given["preset"]} if given["preset"] else {}
+    for option in given["options"]:
+        name, is_set, value = option.partition("=")
+        if not is_set:
+            raise ConfigError(f"--set: {arguments.shown(option)} is not OPTION=VALUE")
+        options[name] = _value(value)
+    rate = given["sample_rate"]
+    return 0, json.dumps(vectors(sample_rate=(int(rate) if rate.isdecimal() else rate) if rate else None, **options)), ""
+
+
+def _value(text: str) -> Any:
+    """A number, list, true, false or null as JSON has it, else the text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
