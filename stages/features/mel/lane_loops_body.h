@@ -225,9 +225,18 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
 }
 
+// with_steps: values have a floor or a piecewise logarithm.
+template <bool with_steps>
 MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
-  if (t.floor > 0.0F) {
-    for (Lanes& value : values) value = value.at_least(Lanes::all(t.floor));
+  if constexpr (with_steps) {
+    constexpr float e = 2.71828183F;
+    for (Lanes& value : values) {
+      if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
+      if (!t.piecewise) continue;
+      const Lanes ln = value.at_least(Lanes::all(1.0F)).ln();
+      const Floats log = ln.v <= e ? ln.v / e : ln.v;
+      value.v = value.v > e ? log : value.v / e;
+    }
   }
   if (!t.log) return;
 #pragma GCC unroll 4
@@ -301,27 +310,26 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
         weighted_sum(sums[i], weights[i] + common, bins[i] + common * width, counts[i] - common);
 }
 
-void rows(const RunTables& t, float* power, float* const* out) {
-  if (t.power_offset > 0.0F || t.power != 2.0) {
-    const auto exponent = static_cast<float>(t.power / 2.0);
-    for (int k = 0; k < t.n_bins; ++k) {
-      Lanes p = Lanes::load(power + k * width);
-      if (t.power_offset > 0.0F) p = p + Lanes::all(t.power_offset);
-      if (t.power == 1.0) {
-        p = p.sqrt();
-      } else if (t.power != 2.0) {
-        for (int l = 0; l < width; ++l) p.v[l] = powf(p.v[l], exponent);
-      }
-      p.store(power + k * width);
-    }
-  }
+[[gnu::noinline]] void limit_bins(const RunTables& t, float* power) {
+  const Lanes offset = Lanes::all(t.power_offset);
+  const Lanes floor = Lanes::all(t.power_floor), ceiling = Lanes::all(t.power_ceiling);
+  for (int k = 0; k < t.n_bins; ++k)
+    (Lanes::load(power + k * width) + offset)
+        .at_least(floor)
+        .at_most(ceiling)
+        .store(power + k * width);
+}
+
+// Two functions, so that the usual one keeps its values in registers.
+template <bool with_steps>
+[[gnu::noinline]] void levels(const RunTables& t, const float* power, float* const* out) {
   if (t.n_mels == 0) {
     for (int k = 0; k < t.n_bins; k += 4) {
       Lanes values[4];
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)
         values[i] = k + i < t.n_bins ? Lanes::load(power + (k + i) * width) : Lanes::all(0.0F);
-      level(t, values);
+      level<with_steps>(t, values);
       store_columns(values, k, t.n_bins, out);
     }
     return;
@@ -330,9 +338,31 @@ void rows(const RunTables& t, float* power, float* const* out) {
   for (int m = 0; m < t.n_mels; m += 4) {
     Lanes sums[4];
     band_sums(t, m, weight, power, sums);
-    level(t, sums);
+    level<with_steps>(t, sums);
     store_columns(sums, m, t.n_mels, out);
   }
+}
+
+void rows(const RunTables& t, float* power, float* const* out) {
+  if (t.is_limited) limit_bins(t, power);
+  const float offset = t.is_limited ? 0.0F : t.power_offset;
+  if (offset > 0.0F || t.power != 2.0) {
+    const auto exponent = static_cast<float>(t.power / 2.0);
+    for (int k = 0; k < t.n_bins; ++k) {
+      Lanes p = Lanes::load(power + k * width);
+      if (offset > 0.0F) p = p + Lanes::all(offset);
+      if (t.power == 1.0) {
+        p = p.sqrt();
+      } else if (t.power != 2.0) {
+        for (int l = 0; l < width; ++l) p.v[l] = powf(p.v[l], exponent);
+      }
+      p.store(power + k * width);
+    }
+  }
+  if (t.has_steps)
+    levels<true>(t, power, out);
+  else
+    levels<false>(t, power, out);
 }
 
 void load_int16(const RunTables& t, const std::int16_t* const* frames, const float* window,
