@@ -43,6 +43,12 @@ class StreamsTest(unittest.TestCase):
             rows = np.concatenate([stream.push(samples[:5000]), stream.push(samples[5000:]), stream.finish()])
             self.assertEqual(bits(rows), bits(melflow.features(samples, 16000, **options)))
         self.assertEqual(melflow.stream(preset="hifigan", sample_rate=48000).columns, 80)
+        after = [{"stage": "mfcc"}, {"stage": "deltas"}, {"stage": "stack", "frames": 2}]
+        stream = melflow.stream(preset="kaldi", sample_rate=16000, after=after)
+        rows = np.concatenate([stream.push(samples), stream.finish()])
+        self.assertEqual(bits(rows), bits(melflow.features(samples, 16000, preset="kaldi", after=after)))
+        with self.assertRaisesRegex(TypeError, "after is a list of nodes"):
+            melflow.stream(preset="kaldi", sample_rate=16000, after={"stage": "mfcc"})
         narrow = melflow.stream(sample_rate=48000, resample=8000, n_mels=23)
         self.assertEqual(len(narrow.push(np.zeros(48000, np.int16))) + len(narrow.finish()), 8000 // 200 + 1)
 

@@ -118,11 +118,18 @@ def push(streams: Sequence[Stream], chunks: Union[Sequence[Any], np.ndarray]) ->
 
 @functools.lru_cache(maxsize=32)
 def _front_of(options: str, sample_rate: int, rate: int, finish_only: bool) -> StreamFront:
+    mel = json.loads(options)
+    after = mel.pop("after")
     graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
              "decode": {"stage": "decode", "from": "read"}, "resample": {"stage": "resample", "from": "decode", "rate": rate},
              "segment": {"stage": "segment", "from": "resample"},
-             "mel": {"stage": "mel", "from": "segment", **json.loads(options), "sample_rate": rate},
-             "rows": {"stage": "batches", "from": "mel"}}
+             "mel": {"stage": "mel", "from": "segment", **mel, "sample_rate": rate}}
+    last = "mel"
+    for node in after:
+        name = node["stage"] + str(len(graph)) * (node["stage"] in graph)
+        graph[name] = {**node, "from": last}
+        last = name
+    graph["rows"] = {"stage": "batches", "from": last}
     try:
         return StreamFront("pipeline", json.dumps({"version": 1, "graph": graph}), {}, {}, sample_rate, finish_only)
     except (ConfigError, RunError) as error:  # the user has not written that text
@@ -130,7 +137,7 @@ def _front_of(options: str, sample_rate: int, rate: int, finish_only: bool) -> S
 
 
 def stream(pipeline: Optional[arguments.Pipeline] = None, *, sample_rate: Any, resample: Any = None, finish_only: bool = False,
-           vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, **options: Any) -> Stream:
+           after: Optional[Sequence[Mapping[str, Any]]] = None, vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, **options: Any) -> Stream:
     """A stream, which gives rows of samples while they come:
 
         s = melflow.stream(preset="kaldi", sample_rate=48000)
@@ -139,7 +146,8 @@ def stream(pipeline: Optional[arguments.Pipeline] = None, *, sample_rate: Any, r
         rows = s.finish()
 
     sample_rate: of the samples [Hz], 48000 or "48kHz". resample: the rate to which they are resampled for mel; left out, that of
-    the preset, or sample_rate. options: those of the stage mel. Or a pipeline, with vars and sets as of melflow.Loader: its stages
+    the preset, or sample_rate. options: those of the stage mel. after: nodes behind it, after=[{"stage": "deltas"}], as those of
+    melflow.features. Or a pipeline, with vars and sets as of melflow.Loader: its stages
     from the decoder to its rows, which have to be one way.
     finish_only: allows what needs the whole recording (top_db, ref: max, normalize: per_feature); all rows then come from finish(),
     and the rows before that step are held in memory.
@@ -148,8 +156,8 @@ def stream(pipeline: Optional[arguments.Pipeline] = None, *, sample_rate: Any, r
     can be instead."""
     device = arguments.rate("sample_rate", sample_rate)
     if pipeline is not None:
-        if options or resample is not None:
-            raise TypeError(f"a pipeline has its own options; leave out {', '.join(options) or 'resample'}")
+        if options or resample is not None or after is not None:
+            raise TypeError(f"a pipeline has its own options; leave out {', '.join(options) or 'resample and after'}")
         name, text = arguments.pipeline(pipeline)
         front = StreamFront(name, text, arguments.assigned("vars", vars), arguments.assigned("sets", sets), device, bool(finish_only))
         arguments.warn(front.warnings)
@@ -159,4 +167,7 @@ def stream(pipeline: Optional[arguments.Pipeline] = None, *, sample_rate: Any, r
     preset = options.get("preset")
     theirs = None if preset is None else preset_rate(arguments.text_of(preset))
     rate = arguments.rate("resample", resample) if resample is not None else theirs or device
-    return Stream(_front_of(json.dumps(arguments.plain(options), sort_keys=True), device, rate, bool(finish_only)), device)
+    if isinstance(after, (str, Mapping)) or not all(isinstance(node, Mapping) and isinstance(node.get("stage"), str) for node in after or ()):
+        raise TypeError(f'after is a list of nodes such as {{"stage": "deltas"}}, not {arguments.shown(after)}')
+    given = arguments.plain({**options, "after": [dict(node) for node in after or ()]})
+    return Stream(_front_of(json.dumps(given, sort_keys=True), device, rate, bool(finish_only)), device)
