@@ -120,6 +120,11 @@ rooms() {
       }
       END { exit found }' "$top/README.md" - >&2 || found=1
   done
+  # The front end alone is a library for programs without the framework.
+  if grep -HnE '^#include "' stages/features/mel/*.{h,cpp} | grep -v '"stages/features/mel/' >&2; then
+    echo 'check: stages/features/mel includes nothing of the repository but itself' >&2
+    found=1
+  fi
   return $found
 }
 

@@ -14,6 +14,7 @@
 #include "apps/json_value.h"
 #include "apps/python/arrays.h"
 #include "apps/python/process.h"
+#include "apps/python/sample_array.h"
 #include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "apps/report/report_json.h"
@@ -26,20 +27,7 @@ using namespace melflow;
 
 namespace {
 
-using Array = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-Samples samples_of(const Array& array) {
-  Samples out;
-  out.data = static_cast<const std::byte*>(array.data());
-  out.count = static_cast<std::int64_t>(array.shape(0));
-  if (array.dtype() == nb::dtype<std::int16_t>())
-    out.type = SampleType::int16;
-  else if (array.dtype() == nb::dtype<float>())
-    out.type = SampleType::float32;
-  else
-    throw std::invalid_argument("samples are float32 (1 is full scale) or int16");
-  return out;
-}
+using Array = SampleArray;
 
 nb::object array_of(const StageChain& chain, StageChain::Rows rows) {
   std::vector<std::size_t> shape{static_cast<std::size_t>(rows.count)};
@@ -170,6 +158,7 @@ void bind_features(nb::module_& m) {
       .def("rows_of_file", &rows_of<std::string>, nb::arg("call"), nb::arg("out").none(),
            nb::arg("path"))
       .def_prop_ro("fingerprint", &StageChain::fingerprint)
+      .def_prop_ro("settings", &StageChain::settings)
       .def_prop_ro("warnings", &StageChain::warnings)
       .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
       .def_prop_ro("band_hz", [](const StageChain& c) { return c.info().column_hz; })

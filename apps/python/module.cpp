@@ -200,6 +200,7 @@ void bind_rows(nb::module_& m);        // row_bindings.cpp
 void bind_row_export(nb::module_& m);  // row_export.cpp
 void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
+void bind_streams(nb::module_& m);     // stream_bindings.cpp
 void bind_graphs(nb::module_& m);      // graph_bindings.cpp
 void bind_host(nb::module_& m);        // python_host.cpp
 
@@ -210,6 +211,7 @@ NB_MODULE(_melflow, m) {
   bind_row_export(m);
   bind_audio_rows(m);
   bind_features(m);
+  bind_streams(m);
   bind_graphs(m);
   bind_host(m);
   m.attr("version") = kVersion;

@@ -67,6 +67,7 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
       info_ = batches->inputs().front().rows;
       row_name_ = batches->inputs().front().name;
       type_ = batches->type();
+      settings_ = to_json(n.stage->feature_settings());
       fingerprint_ = feature_fingerprint(n.stage->feature_settings());
     } else if (input == Input::listed) {
       add(std::move(n), name);

@@ -114,6 +114,8 @@ class StageChain {
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
   /// The fingerprint of outputs with these rows.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
+  /// The settings that it is of, a list of stages as JSON.
+  [[nodiscard]] const std::string& settings() const { return settings_; }
 
  private:
   struct Step {
@@ -154,6 +156,7 @@ class StageChain {
   std::shared_ptr<const FeatureInfo> info_;
   NumberType type_ = NumberType::float32;
   std::string row_name_, fingerprint_;
+  std::string settings_;
   std::vector<std::string> warnings_;
 };
 

@@ -9,6 +9,8 @@ features, Features, folder: rows of arrays, files, their bytes and folders, by t
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
 export: the rows of a file for other libraries: Parquet, Arrow, Zarr, Kaldi, WebDataset, safetensors, datasets.
+stream, push: rows of samples that come as they are recorded.
+check_front_end, vectors: code of one's own beside a front end.
 load_plugin: further stages, from a shared library.
 run, update, plan, work, merge, explain, tune, inspect and so on: the verbs of the program, in this process;
 melflow.distributed.run: a corpus on a Dask cluster.
@@ -37,6 +39,8 @@ from .program import (Report, explain, inspect, load_plugin, merge, plan, run, s
                       work)
 from .row_sets import RowSets
 from .rows import FileRows, Rows
+from .front_end_check import check_front_end, vectors
+from .streams import Stream, push, stream
 
 
 @overload
@@ -65,9 +69,9 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
     return FileRows(name)
 
 
-__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "__version__",
-           "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "run", "show", "skip", "status", "sweep", "tune", "update",
-           "validate", "verify", "work"]
+__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "Stream", "__version__",
+           "check_front_end", "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
+           "validate", "vectors", "verify", "work"]
 
 
 def __dir__() -> "list[str]":

@@ -141,6 +141,12 @@ class Features(arguments.Reopened):
         """A text that is equal for equal features: the attribute `feature_fingerprint` of files that the pipeline writes."""
         return self._chain.fingerprint
 
+    def to_json(self) -> str:
+        """All settings that can change a value, resolved, as a JSON object for code in another language: `format` (1), `melflow` (the
+        version), `fingerprint`, and `stages` in the order of the data. An option that is not there has no effect, or its default."""
+        return json.dumps({"format": 1, "melflow": _melflow.version, "fingerprint": self.fingerprint,
+                           "stages": json.loads(self._chain.settings)})
+
     @property
     def unit(self) -> str:
         return self._chain.unit
