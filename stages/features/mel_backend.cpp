@@ -192,9 +192,16 @@ void check(const MelBackendOptions& options, PlanCheck& check) {
                 "bytes and batches both say when a batch for the device is full; keep one of them");
 }
 
-std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
-  const Value* backend = spec.options.find("backend");
-  const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "cpu";
+namespace {
+
+std::string text_of(const NodeSpec& spec, const char* option, const char* unset) {
+  const Value* value = spec.options.find(option);
+  return value != nullptr && value->is_scalar() ? value->text() : unset;
+}
+
+// The nodes that compute the bands.
+std::vector<NodeSpec> nodes_of_backend(const NodeSpec& spec) {
+  const std::string text = text_of(spec, "backend", "cpu");
   if (text != "cuda" && text != "auto") return {spec};
   // An automatic choice must not start a driver before the run.
   if (text == "auto" && (!cuda::gpus().may_have_some() || !can_run(spec))) return {spec};
@@ -215,6 +222,24 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   }
   return {std::move(first), chain_node(spec, "h2d", "cuda_h2d", spec.name + ".accumulate"),
           std::move(mel), chain_node(spec, "rows", "cuda_rows", spec.name)};
+}
+
+}  // namespace
+
+std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
+  std::vector<NodeSpec> out = nodes_of_backend(spec);
+  const MelPreset* preset = find_preset(text_of(spec, "preset", ""));
+  if (preset == nullptr) return out;
+  for (const FrontEndNode& after : preset->after) {
+    NodeSpec node{fmt::format("{}.{}", spec.name, after.stage), spec.mark,
+                  Value::map({}, spec.mark)};
+    node.options.set("stage", Value::scalar(std::string(after.stage), spec.mark));
+    node.options.set("from", Value::scalar(out.back().name, spec.mark));
+    for (const auto& [name, value] : after.options)
+      node.options.set(std::string(name), Value::scalar(std::string(value), spec.mark));
+    out.push_back(std::move(node));
+  }
+  return out;
 }
 
 }  // namespace melflow

@@ -1,0 +1,123 @@
+"""The configurations of front_ends.json: what melflow is told for each of front_end_libraries.FRONT_ENDS.
+
+Out: CASES: name -> nodes {stage: options}, as in a pipeline, in the order of the data.
+"""
+
+import json
+
+
+def mel(preset, **options):
+    return {"mel": {"preset": preset, **options}}
+
+
+def cut(length, nodes):
+    return {"segment": {"length": length, "tail": "pad"}, **nodes}
+
+
+KALDI_MFCC = dict(lifter=22, lifter_style="kaldi")
+NORMS = [round(0.5 + (7 * i % 80) / 40, 4) for i in range(80)]
+
+CASES = {
+    "hf_whisper80": cut("30s", mel("whisper")),
+    "hf_whisper128": cut("30s", mel("whisper_large_v3")),
+    "hf_qwen25omni": cut("300s", mel("qwen2_5_omni")),
+    "hf_qwen3asr": cut("30s", mel("whisper_large_v3")),
+    "hf_voxtral_rt": mel("voxtral_realtime"),
+    "hf_ast": mel("ast_1024"),
+    "hf_seamless": mel("seamless"),
+    "hf_s2t": mel("speech_to_text"),
+    "hf_clap_pad": cut("10s", mel("clap")),
+    "hf_speecht5_mel": mel("speecht5"),
+    "hf_wav2vec2_raw": {"samples": {}},
+    "hf_encodec": {"samples": {}},
+    "hf_univnet": mel("univnet"),
+    "hf_univnet_norm": mel("univnet", normalize="fixed", norm_mean=-4.5992932319641109, norm_std=6.9136319160461426),
+    "hf_pop2piano_mel": mel("pop2piano"),
+    "hf_clvp": cut("6s", mel("clvp")),
+    "hf_clvp_norms": cut("6s", mel("clvp", normalize="fixed", norm_mean=[0], norm_std=NORMS)),
+    "hf_parakeet": mel("nemo"),
+    "hf_cohere": mel("parakeet"),
+    "hf_nemotron": mel("nemotron_streaming"),
+    "hf_lasr": mel("lasr"),
+    "hf_granite": mel("granite_speech"),
+    "hf_phi4": mel("phi4"),
+    "hf_funasr_nano": mel("fun_asr_nano"),
+    "nemo_fastconformer80": mel("nemo"),
+    "nemo_parakeet128": mel("parakeet"),
+    "nemo_padto16": mel("nemo_pad16"),
+    "nemo_streaming": mel("nemotron_streaming"),
+    "nemo_quartznet64": mel("quartznet"),
+    "nemo_allfeat": mel("nemo", normalize="all_features"),
+    "nemo_fastpitch": mel("fastpitch"),
+    "nemo_exactpad": mel("fastpitch", center=False, pad=384, amin=1e-5, log_offset=0),
+    "sb_fbank40": mel("speechbrain"),
+    "sb_ecapa80": mel("speechbrain_ecapa"),
+    "sb_asr80_512": mel("speechbrain_asr"),
+    "sb_xvector24": mel("speechbrain_xvector"),
+    "sb_fbank_deltas": {**mel("speechbrain"), "deltas": {"order": 2, "method": "regression"}},
+    "sb_mfcc": mel("speechbrain_mfcc"),
+    "lh_fbank80": mel("lhotse"),
+    "lh_fbank_own": mel("lhotse", bin_hz="lhotse"),
+    "lh_mfcc": mel("lhotse_mfcc"),
+    "lh_logspec": mel("lhotse_log_spectrogram"),
+    "lh_whisper": mel("whisper"),
+    "kaldi_fbank23": mel("kaldi"),
+    "kaldi_fbank80": mel("wenet"),
+    "kaldi_fbank40": mel("kaldi", n_mels=40),
+    "kaldi_mfcc13": {**mel("kaldi", use_energy=True, energy_floor=1), "mfcc": {"n_mfcc": 13, **KALDI_MFCC}},
+    "kaldi_mfcc_hires40": mel("kaldi_mfcc_hires"),
+    "kaldi_vox30": {**mel("kaldi", n_mels=30, fmax=7600, snip_edges=False, use_energy=True, energy_floor=1),
+                    "mfcc": {"n_mfcc": 30, **KALDI_MFCC}},
+    "kaldi_8k": mel("kaldi_mfcc_hires", sample_rate=8000, n_fft=256, win_length=200, hop=80),
+    "kaldi_vox30_cmvn": {**mel("kaldi", n_mels=30, fmax=7600, snip_edges=False, use_energy=True, energy_floor=1),
+                         "mfcc": {"n_mfcc": 30, **KALDI_MFCC}, "sliding_cmvn": {"window": 300, "center": True}},
+    "sherpa_fbank80": mel("sherpa_onnx"),
+    "wenet_fbank80": mel("wenet"),
+    "wenet_w2vbert": mel("wenet_w2vbert"),
+    "funasr_lfr76": mel("funasr_lfr76"),
+    "wespeaker": mel("wespeaker"),
+    "3dspeaker_campplus": mel("campplus"),
+    "espnet_default": mel("espnet"),
+    "espnet_asr_400_160": mel("espnet", win_length=400, hop=160, normalize="per_feature", norm_variance=False),
+    "ta_mel": mel("torchaudio"),
+    "ta_mfcc": mel("torchaudio_mfcc"),
+    "librosa_mel": mel("librosa"),
+    "librosa_logmel": mel("librosa", n_mels=80, log="db", ref="max", top_db=80),
+    "librosa_mfcc": mel("librosa_mfcc"),
+    "panns_cnn14": mel("panns"),
+    "laion_clap_htsat": mel("laion_clap"),
+    "msclap2023": mel("msclap"),
+    "vggish": mel("vggish"),
+    "yamnet": mel("yamnet"),
+    "beats": mel("beats"),
+    "eat_audiomae": mel("eat"),
+    "dasheng_ced": mel("dasheng"),
+    "resemblyzer": mel("resemblyzer"),
+    "perch_melspec": mel("perch"),
+    "hifigan22": mel("hifigan"),
+    "bigvgan24_100": mel("bigvgan_24khz"),
+    "bigvgan44_128": mel("bigvgan_44khz"),
+    "cosyvoice2": mel("cosyvoice2"),
+    "vocos24": mel("vocos"),
+    "vocos_same": mel("vocos", center=False, pad=384),
+    "f5tts": mel("f5_tts"),
+    "tacotron2": mel("tacotron2"),
+    "melgan": mel("melgan"),
+    "pwg24": mel("parallel_wavegan"),
+    "tortoise_xtts": mel("tortoise", normalize="fixed", norm_mean=[0], norm_std=NORMS),
+    "hf_gemma4u": {"segment": {"length": 640, "tail": "pad"}, "samples": {}},
+}
+
+
+def pipeline(nodes, rate):
+    """The text of a pipeline with these nodes after decode, for melflow.Features."""
+    graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
+             "decode": {"stage": "decode", "from": "read"}}
+    last = "decode"
+    for stage, options in nodes.items():
+        graph[stage] = {"stage": stage, "from": last, **options}
+        if stage in ("mel", "samples"):
+            graph[stage].setdefault("sample_rate", rate)
+        last = stage
+    graph["rows"] = {"stage": "batches", "from": last}
+    return json.dumps({"version": 1, "graph": graph})

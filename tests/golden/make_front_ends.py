@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Makes front_ends.json: a few values of every configuration of front_end_cases.py by the libraries in double precision.
+
+In:  make_front_ends.py [NAME...]            writes the file anew, or only these configurations of it
+     make_front_ends.py --compare FILE...    prints how far melflow is from the libraries on the signals and these recordings
+     With the packages of front_end_libraries.py and melflow.
+Out: front_ends.json beside it: {name: {source, rate, nodes, columns: [those stored], signals: {signal: {rows: [all there
+     are, those stored...], values, bounds} or {refused}}}}, values row by row. A bound is a letter: 2^(its place after "A"
+     - 20), the criterion of the study: an error of 1e-6 of the frame's largest amplitude carried through power, bank,
+     logarithm, normalisation and what follows, and 2e-7 of the value, and 1e-5 of a level.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import numpy as np
+import scipy.fft
+
+import definition
+import front_end_cases
+import front_end_libraries
+import front_end_signals
+import melflow
+from melflow import _melflow
+
+ROWS, COLUMNS = 5, 7
+PATH = pathlib.Path(__file__).with_name("front_ends.json")
+
+
+def features(name):
+    rate, _, _ = front_end_libraries.FRONT_ENDS[name]
+    return melflow.Features(front_end_cases.pipeline(front_end_cases.CASES[name], rate))
+
+
+def flat(rows):
+    return rows.reshape(-1, rows.shape[-1]) if rows.ndim == 3 else rows.reshape(len(rows), -1)
+
+
+def error_of_bands(o, x):
+    """How far 1e-6 of the frame's largest amplitude moves each level or value of mel."""
+    power, _ = definition.spectra(o, x)
+    amplitude = power ** (1 / o["power"])
+    peak = amplitude.max(axis=1, keepdims=True) if amplitude.size else amplitude
+    bank = None if o["output"] == "spectrogram" else definition.filters(o).T
+    bands = [p if bank is None else p @ bank for p in (power, (amplitude + 1e-6 * peak) ** o["power"])]
+    if o["log"] == "none":
+        return bands[1] - bands[0]
+    free = dict(o, top_db=None, ref=1.0)
+    low, high = (definition.logarithm(free, np.maximum(b, definition.floor_of(o))) for b in bands)
+    error = high - low + 1e-5
+    if o["use_energy"]:
+        column = np.full((len(error), 1), 1e-5)
+        error = np.concatenate([error, column] if o["htk_compat"] else [column, error], axis=1)
+    if o["normalize"] == "fixed":
+        return error / np.abs(np.asarray(o["norm_std"] or 1.0))
+    if o["normalize"] != "none" and o["norm_variance"] and len(error):
+        rows = definition.logarithm(o, bands[0])
+        axis = 0 if o["normalize"] == "per_feature" else None
+        return error / np.maximum(rows.std(axis=axis, keepdims=True), 1e-5)
+    return 2 * error if o["normalize"] != "none" else error
+
+
+def stacked(rows, frames, hop=None, left=0, tail="drop", order="frame_major", **_):
+    hop = hop or frames
+    count = (len(rows) + left - frames) // hop + 1 if tail == "drop" else -(-len(rows) // hop)
+    at = np.clip(hop * np.arange(count)[:, None] - left + np.arange(frames), 0, len(rows) - 1)
+    out = rows[at]
+    return (out if order == "frame_major" else out.transpose(0, 2, 1)).reshape(count, -1)
+
+
+def error_of(name, x):
+    """The error allowed in each value, before the part in proportion to it."""
+    nodes, (rate, _, _) = front_end_cases.CASES[name], front_end_libraries.FRONT_ENDS[name]
+    if "samples" in nodes:
+        return None
+    text = json.dumps({"sample_rate": rate, **nodes["mel"]})
+    o = json.loads(_melflow.mel_settings(text, ""))
+    if "segment" in nodes:
+        length = int(nodes["segment"]["length"][:-1]) * rate
+        x = np.pad(x, (0, -len(x) % length))
+        return np.concatenate([error_of_bands(o, part) for part in x.reshape(-1, length)])
+    error = error_of_bands(o, x)
+    after = json.loads(_melflow.preset_nodes(nodes["mel"]["preset"]))
+    for stage, options in [*after, *((s, n) for s, n in nodes.items() if s != "mel")]:
+        if stage == "mfcc":
+            bands = error if not o["use_energy"] else error[:, 1:]
+            size = np.abs(scipy.fft.dct(np.eye(bands.shape[1]), type=2, norm="ortho", axis=1)[:, :options["n_mfcc"]])
+            lifter = options.get("lifter", 0)
+            error = bands @ size * (1 + lifter / 2)
+        elif stage == "deltas":
+            error = np.concatenate([error] + [np.full_like(error, error.max(initial=0))] * options["order"], axis=1)
+        elif stage == "stack":
+            error = stacked(error, **options)
+        elif stage == "fit_rows":
+            rows = options.get("rows") or -(-(len(error) + options.get("extra", 0)) // options["multiple"]) * options["multiple"]
+            error = np.concatenate([error, np.zeros((max(0, rows - len(error)), error.shape[1]))])[:rows]
+        elif stage == "sliding_cmvn":
+            error = 2 * error + 1e-6
+    return error
+
+
+def judged(name, x):
+    """Rows by the library, and the bound of each value."""
+    _, _, function = front_end_libraries.FRONT_ENDS[name]
+    x = x.astype(np.float64) / 32768
+    theirs = flat(function(x))
+    error = error_of(name, x)
+    bound = 2e-7 * np.abs(theirs) + (1e-7 if error is None else 0)
+    if error is not None:  # rows that the library adds for a batch are zero
+        rows = min(len(error), len(theirs))
+        bound[:rows] += error[:rows]
+    return theirs, np.maximum(bound, 1e-12)
+
+
+def difference(ours, theirs, bound):
+    """The largest error in bounds, and the number of rows of zeros that only the library has."""
+    extra = len(theirs) - len(ours)
+    if ours.shape[1:] != theirs.shape[1:] or extra < 0 or np.any(theirs[len(ours):]):
+        return np.inf, extra
+    if not len(ours):
+        return 0.0, extra
+    return float((np.abs(ours - theirs[:len(ours)]) / bound[:len(ours)]).max()), extra
+
+
+def letter(bound):
+    place = int(np.ceil(np.log2(bound))) + 20
+    return chr(ord("A") + min(max(place, 0), 57))
+
+
+def spread(count, of):
+    return sorted({int(round(i)) for i in np.linspace(0, of - 1, count)})
+
+
+def chosen_rows(count, samples, whole):
+    """Of a window that is filled up, most are where the recording is."""
+    heard = min(count, max(1, round(count * samples / whole) + 2)) if whole else count
+    return sorted({*spread(ROWS - 1, heard), count - 1})
+
+
+def case(name):
+    rate, source, _ = front_end_libraries.FRONT_ENDS[name]
+    nodes = front_end_cases.CASES[name]
+    out = dict(source=source, rate=rate, nodes=nodes, columns=[], signals={})
+    for signal, make in front_end_signals.SIGNALS.items():
+        x = make()
+        try:
+            theirs, bound = judged(name, x)
+        except Exception as error:  # pylint: disable=broad-except
+            out["signals"][signal] = dict(refused=f"{type(error).__name__}: {error}"[:60])
+            continue
+        out["columns"] = spread(COLUMNS, theirs.shape[1])
+        window = str(nodes.get("segment", {}).get("length", ""))
+        rows = chosen_rows(len(theirs), len(x), int(window[:-1]) * rate if window.endswith("s") else 0) if len(theirs) else []
+        at = np.ix_(rows, out["columns"])
+        values = [float(f"{v:.8g}") for v in np.ravel(theirs[at])]
+        out["signals"][signal] = dict(rows=[len(theirs), *rows], values=[0.0 if v == 0 else v for v in values],
+                                      bounds="".join(letter(b) for b in np.ravel(bound[at])))
+    return out
+
+
+def compare(paths):
+    import soundfile
+    signals = {name: make() for name, make in front_end_signals.SIGNALS.items()}
+    signals.update({path: soundfile.read(path, dtype="int16")[0] for path in paths})
+    verdicts = {}
+    for name in front_end_libraries.FRONT_ENDS:
+        if name not in front_end_cases.CASES:
+            verdicts[name] = "refused"
+            print(f"| {name} | refused | | no option yet |", flush=True)
+            continue
+        worst, where, refused, extra = 0.0, "", [], 0
+        try:
+            of = features(name)
+        except melflow.ConfigError as error:
+            verdicts[name] = "refused"
+            print(f"| {name} | refused | | {str(error)[:200]} |", flush=True)
+            continue
+        rate = front_end_libraries.FRONT_ENDS[name][0]
+        for signal, x in signals.items():
+            try:
+                theirs, bound = judged(name, x)
+            except Exception as error:  # pylint: disable=broad-except
+                refused.append(f"{signal}: {type(error).__name__} {str(error)[:60]}")
+                continue
+            try:
+                ours = flat(of(x, rate)).astype(np.float64)
+            except melflow.RunError as error:
+                if len(theirs):
+                    worst, where = np.inf, f"{signal}: {error}"
+                continue
+            ratio, more = difference(ours, theirs, bound)
+            extra = max(extra, more)
+            if not ratio <= worst:
+                worst, where = ratio, signal + ("" if np.isfinite(ratio) else f" {ours.shape} {theirs.shape}")
+        verdicts[name] = "exact" if worst <= 1 else "OTHER"
+        print(f"| {name} | {verdicts[name]} | {worst:.3g} | {where if worst > 0.5 else ''}"
+              f"{f' +{extra} masked' if extra else ''}{f' library refuses {len(refused)}: {refused[0]}' if refused else ''} |", flush=True)
+    for verdict in sorted(set(verdicts.values())):
+        print(verdict, sum(v == verdict for v in verdicts.values()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--compare", action="store_true")
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    if given.compare:
+        return compare(given.names)
+    made = json.loads(PATH.read_text(encoding="utf-8")) if given.names else {}
+    for name in given.names or front_end_cases.CASES:
+        made[name] = case(name)
+        print(name, flush=True)
+    lines = [f"{json.dumps(name)}:{json.dumps(made[name], separators=(',', ':'))}" for name in front_end_cases.CASES if name in made]
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    return print(f"{PATH.name}: {PATH.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
