@@ -219,6 +219,7 @@ std::string mel_node(const MelPreset* preset) {
   std::string out = fmt::format(
       "  mel:                        # {}\n    stage: mel\n    from: segment\n    preset: {}\n",
       preset->summary, preset->name);
+  for (const FrontEndNode& after : preset->after) out += fmt::format("    # then {}\n", after.text);
   for (const Decibels& d : kDecibels)
     if (d.preset == preset->name) out += d.options;
   return out +

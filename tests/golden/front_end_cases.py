@@ -4,6 +4,8 @@ Out: CASES: name -> nodes {stage: options}, as in a pipeline, in the order of th
 """
 
 import json
+import pathlib
+import re
 
 
 def mel(preset, **options):
@@ -121,3 +123,20 @@ def pipeline(nodes, rate):
         last = stage
     graph["rows"] = {"stage": "batches", "from": last}
     return json.dumps({"version": 1, "graph": graph})
+
+
+def after(preset):
+    """The nodes that a preset puts behind mel: [(stage, options)]; from docs/features.md, which a test holds to the program."""
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs/features.md"
+    row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{preset}` | ") and "`mel: {" in line)
+    nodes = re.findall(r"`(\w+): \{(.*?)\}`", row.split("|")[-2])
+    names = [stage for stage, _ in nodes]
+    return [(stage, {k: number(v) for k, v in (o.split(": ") for o in options.split(", "))})
+            for stage, options in nodes[names.index("mel") + 1:]]
+
+
+def number(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

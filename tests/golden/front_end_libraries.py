@@ -18,8 +18,10 @@ import types
 import numpy as np
 
 DOUBLE = re.compile(r"transformers\.(audio_utils|feature_extraction_sequence_utils|models\.\w+\.feature_extraction_\w+)$"
-                    r"|speechbrain\.processing\.features$|speechbrain\.lobes\.features$|torchlibrosa\.stft$"
-                    r"|lhotse\.features\.(kaldi\.layers|whisper_fbank)$|nemo_features$")
+                    r"|speechbrain\.(processing|lobes)\.features$|torchlibrosa\.stft$|lhotse\.features\.kaldi\.layers$"
+                    r"|nemo\.collections\.asr\.parts\.preprocessing\.features$")
+# Of these packages nothing else is run: they import whole frameworks.
+ALONE = re.compile(r"(speechbrain|lhotse|nemo)(\.|$)")
 
 
 class Doubled(importlib.machinery.SourceFileLoader):
@@ -30,24 +32,46 @@ class Doubled(importlib.machinery.SourceFileLoader):
         return compile(text, self.get_filename(fullname), "exec")
 
 
-class InDouble(importlib.abc.MetaPathFinder):
-    """Finds modules whose source gets double precision in place of single."""
+class Anything:
+    """Stands in for what is imported and not used: a decorator that changes nothing, a logger."""
 
-    def find_spec(self, name, path, target=None):
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target) if DOUBLE.match(name) else None
-        if spec is not None:
-            spec.loader = Doubled(name, spec.origin)
-        return spec
+    def __call__(self, *given, **options):
+        return given[0] if len(given) == 1 and callable(given[0]) and not options else self
+
+    def __getattr__(self, name):
+        return self
 
 
 class AnyModule(types.ModuleType):
-    """Stands in for a package that is imported for other parts."""
-    __path__ = []
-
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *a, **k: a[0] if len(a) == 1 and callable(a[0]) and not k else (lambda f: f)
+        return Anything()
+
+
+class StandIn(importlib.abc.Loader):
+    def create_module(self, spec):
+        return AnyModule(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+class InDouble(importlib.abc.MetaPathFinder):
+    """Finds modules whose source gets double precision in place of single, and stand-ins."""
+
+    def find_spec(self, name, path, target=None):
+        if DOUBLE.match(name):
+            spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+            spec.loader = Doubled(name, spec.origin)
+            return spec
+        if not ALONE.match(name):
+            return None
+        package, *inside = name.split(".")
+        spec = importlib.machinery.ModuleSpec(name, StandIn(), is_package=True)
+        places = importlib.machinery.PathFinder.find_spec(package).submodule_search_locations
+        spec.submodule_search_locations = ["/".join([place, *inside]) for place in places]
+        return spec
 
 
 try:
@@ -131,7 +155,6 @@ hf("hf_dac", "DacFeatureExtractor", "input_values", 16000, samples)
 hf("hf_kyutai", "KyutaiSpeechToTextFeatureExtractor", "input_values", 24000, samples, audio_delay_seconds=0.5,
    audio_silence_prefix_seconds=0.25)
 hf("hf_vibevoice", "VibeVoiceAcousticTokenizerFeatureExtractor", "input_values", 24000, samples)
-hf("hf_gemma4u", "Gemma4UnifiedAudioFeatureExtractor")
 hf("hf_univnet", "UnivNetFeatureExtractor", rate=24000, call=dict(return_noise=False))
 hf("hf_univnet_norm", "UnivNetFeatureExtractor", rate=24000, call=dict(return_noise=False, do_normalize=True))
 hf("hf_parakeet", "ParakeetFeatureExtractor")
@@ -177,9 +200,14 @@ def pop2piano(x):
     return np.log(np.clip(module.Pop2PianoFeatureExtractor.mel_spectrogram(one, x[None])[0], 1e-6, None)).T
 
 
+@front_end("hf_gemma4u", 16000, f"anew from transformers {transformers.__version__}, Gemma4UnifiedAudioFeatureExtractor")
+def gemma4_unified(x):
+    return np.pad(x, (0, -len(x) % 640)).reshape(-1, 640)
+
+
 NORMS = [round(0.5 + (7 * i % 80) / 40, 4) for i in range(80)]
 hf("hf_clvp", "ClvpFeatureExtractor", rate=22050, transposed=True)
-hf("hf_clvp_norms", "ClvpFeatureExtractor", rate=22050, transposed=True, mel_norms=NORMS)
+hf("hf_clvp_norms", "ClvpFeatureExtractor", rate=22050, transposed=True, mel_norms=tuple(NORMS))
 
 
 # ---- Kaldi and what follows it
@@ -244,44 +272,25 @@ hf("wenet_w2vbert", "SeamlessM4TFeatureExtractor", stride=1, call=dict(pad_to_mu
 # ---- Lhotse
 
 @functools.cache
-def lhotse(kind, **options):
-    for name in ("lhotse", "lhotse.features", "lhotse.features.kaldi"):
-        stand_in(name)
-    stand_in("lhotse.utils")
-    sys.modules["lhotse.utils"].compute_num_frames_from_samples = None
-    return getattr(importlib.import_module("lhotse.features.kaldi.layers"), kind)(**options)
-
-
-def stand_in(name):
-    """A package whose own __init__ is not run."""
-    if name not in sys.modules:
-        module = sys.modules[name] = AnyModule(name)
-        spec = importlib.util.find_spec(name.split(".")[0])
-        module.__path__ = [p + "/" + "/".join(name.split(".")[1:]) for p in spec.submodule_search_locations]
+def one_of(module, kind, **options):
+    return getattr(importlib.import_module(module), kind)(**options)
 
 
 def by_lhotse(name, kind, **options):
-    front_end(name, 16000, f"lhotse 1.33.0, {kind}")(lambda x: array(lhotse(kind, **options)(tensor(x)[None])[0]))
+    front_end(name, 16000, f"lhotse 1.33.0, {kind}")(lambda x: array(one_of("lhotse.features.kaldi.layers", kind, **options)(tensor(x)[None])[0]))
 
 
 by_lhotse("lh_fbank80", "Wav2LogFilterBank", num_filters=80, snip_edges=False, energy_floor=1e-10)
 by_lhotse("lh_fbank_own", "Wav2LogFilterBank", num_filters=80, snip_edges=False, energy_floor=1e-10, torchaudio_compatible_mel_scale=False)
 by_lhotse("lh_mfcc", "Wav2MFCC", snip_edges=False, energy_floor=1e-10, num_filters=23, num_ceps=13, use_energy=False)
-by_lhotse("lh_logspec", "Wav2LogSpec", snip_edges=False, energy_floor=1e-10)
+by_lhotse("lh_logspec", "Wav2LogSpec", snip_edges=False, energy_floor=1e-10, use_energy=False)
 
 
 # ---- SpeechBrain
 
-@functools.cache
-def speechbrain(kind, **options):
-    for name in ("speechbrain", "speechbrain.processing", "speechbrain.lobes", "speechbrain.dataio", "speechbrain.utils", "speechbrain.nnet"):
-        stand_in(name)
-    return getattr(importlib.import_module("speechbrain.lobes.features"), kind)(**options).eval()
-
-
 def by_speechbrain(name, kind="Fbank", **options):
     front_end(name, 16000, f"speechbrain 1.1.2, lobes.features.{kind}")(
-        lambda x: array(speechbrain(kind, **options)(tensor(x)[None])[0]))
+        lambda x: array(one_of("speechbrain.lobes.features", kind, **options).eval()(tensor(x)[None])[0]))
 
 
 by_speechbrain("sb_fbank40")
@@ -294,26 +303,11 @@ by_speechbrain("sb_mfcc", "MFCC")
 
 # ---- NeMo
 
-@functools.cache
-def nemo(**options):
-    name = "nemo_features"
-    if name not in sys.modules:
-        place = importlib.util.find_spec("nemo").submodule_search_locations[0] + "/collections/asr/parts/preprocessing/features.py"
-        for of in ("nemo", "nemo.utils", "nemo.collections", "nemo.collections.asr", "nemo.collections.asr.parts",
-                   "nemo.collections.asr.parts.preprocessing", "nemo.collections.asr.parts.preprocessing.perturb",
-                   "nemo.collections.asr.parts.preprocessing.segment", "nemo.collections.common", "nemo.collections.common.parts",
-                   "nemo.collections.common.parts.optional_cuda_graphs"):
-            sys.modules.setdefault(of, AnyModule(of))
-        spec = importlib.util.spec_from_file_location(name, place, loader=Doubled(name, place))
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name].FilterbankFeatures(**options).eval()
-
-
 def by_nemo(name, rate=16000, **options):
-    front_end(name, rate, "NeMo 3.0.0, FilterbankFeatures")(lambda x: array(nemo(
-        **{"sample_rate": rate, "n_window_size": 400, "n_window_stride": 160, "n_fft": 512, "normalize": "per_feature", "dither": 0.0, "pad_to": 0,
-           **options})(tensor(x)[None], torch.tensor([len(x)]))[0][0].T))
+    front_end(name, rate, "NeMo 3.0.0, FilterbankFeatures")(lambda x: array(one_of(
+        "nemo.collections.asr.parts.preprocessing.features", "FilterbankFeatures",
+        **{"sample_rate": rate, "n_window_size": 400, "n_window_stride": 160, "n_fft": 512, "normalize": "per_feature", "dither": 0.0,
+           "pad_to": 0, **options}).eval()(tensor(x)[None], torch.tensor([len(x)]))[0][0].T))
 
 
 VOCODER = dict(rate=22050, n_window_size=1024, n_window_stride=256, n_fft=1024, nfilt=80, highfreq=8000, mag_power=1.0, preemph=None,
@@ -470,15 +464,15 @@ def panns(rate, hop, fmax):
         sr=rate, n_fft=1024, n_mels=64, fmin=50, fmax=fmax, ref=1.0, amin=1e-10, top_db=None))
 
 
-def by_panns(name, rate, hop, fmax, change=lambda x: x):
+def by_panns(name, rate, hop, fmax):
     @front_end(name, rate, "torchlibrosa 0.1.0")
     def rows(x):
         spectrogram, bank = panns(rate, hop, fmax)
-        return array(bank.double()(spectrogram.double()(tensor(change(x))[None]))[0, 0])
+        return array(bank.double()(spectrogram.double()(tensor(x)[None]))[0, 0])
 
 
 by_panns("panns_cnn14", 32000, 320, 14000)
-by_panns("laion_clap_htsat", 48000, 480, 14000, lambda x: (x * 32767).astype(np.int16) / 32767)
+by_panns("laion_clap_htsat", 48000, 480, 14000)  # without its rounding of samples to 16 bits
 by_panns("msclap2023", 44100, 320, 8000)
 
 

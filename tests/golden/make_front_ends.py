@@ -26,6 +26,7 @@ import melflow
 from melflow import _melflow
 
 ROWS, COLUMNS = 5, 7
+MASKED = ("nemo", "hf_parakeet", "hf_cohere", "hf_nemotron")
 PATH = pathlib.Path(__file__).with_name("front_ends.json")
 
 
@@ -82,7 +83,7 @@ def error_of(name, x):
         x = np.pad(x, (0, -len(x) % length))
         return np.concatenate([error_of_bands(o, part) for part in x.reshape(-1, length)])
     error = error_of_bands(o, x)
-    after = json.loads(_melflow.preset_nodes(nodes["mel"]["preset"]))
+    after = front_end_cases.after(nodes["mel"]["preset"])
     for stage, options in [*after, *((s, n) for s, n in nodes.items() if s != "mel")]:
         if stage == "mfcc":
             bands = error if not o["use_energy"] else error[:, 1:]
@@ -106,6 +107,8 @@ def judged(name, x):
     _, _, function = front_end_libraries.FRONT_ENDS[name]
     x = x.astype(np.float64) / 32768
     theirs = flat(function(x))
+    if not np.isfinite(theirs).all():
+        raise ValueError("values that are not finite")
     error = error_of(name, x)
     bound = 2e-7 * np.abs(theirs) + (1e-7 if error is None else 0)
     if error is not None:  # rows that the library adds for a batch are zero
@@ -151,6 +154,10 @@ def case(name):
             out["signals"][signal] = dict(refused=f"{type(error).__name__}: {error}"[:60])
             continue
         out["columns"] = spread(COLUMNS, theirs.shape[1])
+        masked = len(theirs)  # rows of zeros at the end, with which the library fills a batch
+        while masked and not np.any(theirs[masked - 1]):
+            masked -= 1
+        out["masked"] = max(out.get("masked", 0), len(theirs) - masked if name.startswith(MASKED) else 0)
         window = str(nodes.get("segment", {}).get("length", ""))
         rows = chosen_rows(len(theirs), len(x), int(window[:-1]) * rate if window.endswith("s") else 0) if len(theirs) else []
         at = np.ix_(rows, out["columns"])
@@ -187,7 +194,7 @@ def compare(paths):
             try:
                 ours = flat(of(x, rate)).astype(np.float64)
             except melflow.RunError as error:
-                if len(theirs):
+                if np.any(theirs):
                     worst, where = np.inf, f"{signal}: {error}"
                 continue
             ratio, more = difference(ours, theirs, bound)

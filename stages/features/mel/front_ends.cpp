@@ -246,7 +246,7 @@ constexpr FrontEnd kFrontEnds[] = {
      "segment: {length: 10s, tail: pad}\n"
      "mel: {sample_rate: 48000, n_fft: 1024, hop: 480, n_mels: 64, fmax: 14000, log: db}"},
     {"laion_clap",
-     "LAION-CLAP's HTSAT",
+     "LAION-CLAP's HTSAT, of samples that it does not round to 16 bits",
      "torchlibrosa 0.1.0, as LAION-CLAP calls it",
      "mel: {sample_rate: 48000, n_fft: 1024, hop: 480, n_mels: 64, fmin: 50, fmax: 14000, "
      "mel_scale: slaney, norm: slaney, log: db}"},
@@ -355,7 +355,7 @@ std::vector<FrontEndNode> FrontEnd::nodes() const {
   std::vector<FrontEndNode> out;
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view line = cut(rest, "\n");
-    FrontEndNode& node = out.emplace_back();
+    FrontEndNode& node = out.emplace_back(FrontEndNode{line, {}, {}});
     node.stage = cut(line, ": {");
     for (std::string_view options = cut(line, "}"); !options.empty();) {
       std::string_view value = cut(options, ", ");

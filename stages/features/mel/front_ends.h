@@ -14,6 +14,7 @@ namespace melflow {
 
 /// One node of a front end: `stage: {option: value, ...}`.
 struct FrontEndNode {
+  std::string_view text;  // as it is in the table
   std::string_view stage;
   std::vector<std::pair<std::string_view, std::string_view>> options;
 
