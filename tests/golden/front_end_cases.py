@@ -110,6 +110,43 @@ CASES = {
     "hf_gemma4u": {"segment": {"length": 640, "tail": "pad"}, "samples": {}},
 }
 
+# Mappings that are wrong by one option: what, of which configuration, and its nodes.
+WRONG = {
+    "HiFi-GAN without its offset": ("hifigan22", mel("hifigan", power_offset=0)),
+    "Kaldi with hann for povey": ("kaldi_fbank80", mel("wenet", window="hann")),
+    "Kaldi with a periodic window": ("kaldi_fbank80", mel("wenet", periodic=True)),
+    "NeMo without its offset": ("nemo_fastconformer80", mel("nemo", log_offset=0)),
+    "NeMo with a periodic window": ("nemo_fastconformer80", mel("nemo", periodic=True)),
+    "NeMo, the last row kept": ("nemo_fastconformer80", mel("nemo", drop_last=False)),
+    "PANNs padded with zeros": ("panns_cnn14", mel("panns", pad_mode="constant")),
+    "VGGish with triangles over Hz": ("vggish", mel("vggish", triangles="hz")),
+    "VGGish for YAMNet": ("yamnet", mel("vggish")),
+    "SpeechBrain with triangles over Hz": ("sb_fbank40", mel("speechbrain", triangles="hz")),
+    "Lhotse's own bins": ("lh_fbank80", mel("lhotse", bin_hz="lhotse")),
+    "Voxtral with a symmetric window": ("hf_voxtral_rt", mel("voxtral_realtime", periodic=False)),
+    "Phi-4 with pre-emphasis of the signal": ("hf_phi4", mel("phi4", preemphasis_of="signal")),
+    "CosyVoice with another floor": ("cosyvoice2", mel("cosyvoice2", amin=1e-6)),
+    "BigVGAN with another edge": ("bigvgan24_100", mel("bigvgan_24khz", fmax=11999)),
+    "F5-TTS with the floor of Vocos": ("f5tts", mel("vocos")),
+    "BEATs with the scale of 3D-Speaker": ("beats", mel("beats", input_scale=1)),
+    "Kaldi's energy without torchaudio's floor": ("kaldi_mfcc13", mel("kaldi_mfcc")),
+    "Seamless filled before it is normalised": ("hf_seamless", {**mel("wenet_w2vbert"), "stack": {"frames": 2, "tail": "replicate"}}),
+    "AST filled with zeros after it is normalised": ("hf_ast", {**mel("ast"), "fit_rows": {"rows": 1024}}),
+}
+
+
+def written_out(preset):
+    """The nodes that a preset stands for."""
+    return {"mel": {"preset": base(preset), **changes(preset)}, **dict(after(preset))}
+
+
+def base(preset):
+    return dict(table_row(preset))["mel"].get("preset", preset)
+
+
+def changes(preset):
+    return {k: v for k, v in dict(table_row(preset))["mel"].items() if k != "preset"}
+
 
 def pipeline(nodes, rate):
     """The text of a pipeline with these nodes after decode, for melflow.Features."""
@@ -125,14 +162,17 @@ def pipeline(nodes, rate):
     return json.dumps({"version": 1, "graph": graph})
 
 
-def after(preset):
-    """The nodes that a preset puts behind mel: [(stage, options)]; from docs/features.md, which a test holds to the program."""
+def table_row(preset):
+    """The nodes of a preset: [(stage, options)]; from docs/features.md, which a test holds to the program."""
     page = pathlib.Path(__file__).resolve().parents[2] / "docs/features.md"
-    row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{preset}` | ") and "`mel: {" in line)
-    nodes = re.findall(r"`(\w+): \{(.*?)\}`", row.split("|")[-2])
-    names = [stage for stage, _ in nodes]
+    row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{preset}` | ") and line.count("|") == 6)
     return [(stage, {k: number(v) for k, v in (o.split(": ") for o in options.split(", "))})
-            for stage, options in nodes[names.index("mel") + 1:]]
+            for stage, options in re.findall(r"`(\w+): \{(.*?)\}`", row.split("|")[-2])]
+
+
+def after(preset):
+    nodes = table_row(preset)
+    return nodes[[stage for stage, _ in nodes].index("mel") + 1:]
 
 
 def number(text):

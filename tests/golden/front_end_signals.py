@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-sys.path.append(str(pathlib.Path(__file__).parents[2] / "apps/python/melflow"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "apps/python/melflow"))
 
 from parity_signals import draws, sine  # noqa: E402
 
