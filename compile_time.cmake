@@ -3,7 +3,8 @@
 # Precompiled: headers that most files include and that no change of this repository affects, shared by targets.
 #   melflow_precompile_headers(TARGET OWNER [HEADER...])   OWNER's headers, with HEADER in addition; TARGET is OWNER or
 #                                                          a target with the same compiler options. GCC takes the level
-#                                                          of optimisation from the header, whatever a target says
+#                                                          of optimisation from the header, whatever a target says; but
+#                                                          a file's -O3 goes with a header's -O2
 # -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without them, to find files that lack an include.
 #
 # <regex>, <random> and nlohmann/json.hpp are omitted: GCC instantiates the templates of their inline functions in every
@@ -24,8 +25,8 @@ endfunction()
 
 # Compiles files together (CMake's unity builds): compile time is mostly spent on headers and their templates.
 #   melflow_compile_rooms_together(TARGET)   the files of each folder, at most 16 at a time
-#   melflow_compile_alone(SOURCE...)   files compiled separately in a release: loops over samples and rows, so that
-#                                      inlining there does not depend on the neighbouring files
+#   melflow_compile_alone(SOURCE...)   files compiled separately in a release, and with -O3: loops over samples and rows,
+#                                      so that inlining there does not depend on the neighbouring files
 #   melflow_compile_tests_together(TARGET)   every few *_test.cpp, each of which is a namespace of its own
 # Names in unnamed namespaces must therefore be unique within a room.
 # -DMELFLOW_JOIN_FILES=OFF compiles every file separately: a change of one file then compiles no other.
@@ -34,6 +35,7 @@ option(MELFLOW_JOIN_FILES "Compile the files of a room together" ON)
 function(melflow_compile_alone)
   if(NOT MELFLOW_SANITIZE)
     set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
   endif()
 endfunction()
 

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -28,11 +29,13 @@ struct Settings {
 
   float power_scale = 1.0F;  // undoes the scaling of float16 operands
   float power_offset = 0.0F;
+  float power_floor = 0.0F, power_ceiling = std::numeric_limits<float>::infinity();
   PowerKind power = PowerKind::square;
   float exponent = 1.0F;      // of the squared magnitude, for PowerKind::other
   bool has_exponent = false;  // whether bins differ from squared magnitudes
 
-  float floor = 0.0F;  // of a band before the log; 0: none
+  float floor = 0.0F;      // of a band before the log; 0: none
+  bool piecewise = false;  // level = value/e up to e, ln(value)/e up to e^e, then ln(value)
   // With a log, level = factor * ln(max(amin, value + offset)) - shift.
   bool log = false;
   float amin = 0.0F;

@@ -16,9 +16,14 @@
 
 namespace melflow::cuda {
 
+// The larger and the smaller of the two; NaN if value is NaN.
+MELFLOW_HD float at_least(float value, float least) { return value < least ? least : value; }
+MELFLOW_HD float at_most(float value, float most) { return value > most ? most : value; }
+
 // Returns the bin's value in the filterbank, from re^2 + im^2.
 MELFLOW_HD float bin_value(const Settings& s, float squared_magnitude) {
-  float value = squared_magnitude + s.power_offset;
+  float value =
+      at_most(at_least(squared_magnitude + s.power_offset, s.power_floor), s.power_ceiling);
   if (s.power == PowerKind::magnitude) value = sqrtf(value);
   if (s.power == PowerKind::other) value = powf(value, s.exponent);
   return value;
@@ -45,12 +50,14 @@ MELFLOW_HD float natural_log(float x) {
   return x <= 3.40282347e38F ? ln : x;
 }
 
-// The larger of the two; NaN if value is NaN.
-MELFLOW_HD float at_least(float value, float least) { return value < least ? least : value; }
-
 // Returns the value of a column from a band's or a bin's value: floor and logarithm.
 MELFLOW_HD float level(const Settings& s, float value) {
   if (s.floor > 0.0F) value = at_least(value, s.floor);
+  if (s.piecewise) {
+    constexpr float e = 2.71828183F;
+    const float log = natural_log(at_least(value, 1.0F));
+    value = !(value > e) ? value / e : log <= e ? log / e : log;
+  }
   if (s.log) value = natural_log(at_least(value + s.offset, s.amin)) * s.factor - s.shift;
   return value;
 }

@@ -50,6 +50,59 @@ constexpr OtherName kTrimSilence[] = {
     {"padding", "", "keep"},
 };
 
+constexpr OtherName kFitSamples[] = {
+    {"pad_to_multiple_of", "Transformers", "multiple"},
+    {"to_multiple", "", "multiple"},
+    {"hop_length", "Transformers", "multiple"},
+    {"max_length", "Transformers", "length", "VALUE in samples, VALUEs in seconds"},
+    {"max_length_s", "Transformers", "length", "VALUEs"},
+    {"n_samples", "Whisper", "length"},
+    {"samples", "", "length"},
+    {"audio_silence_prefix_seconds", "Transformers", "pad_left", "VALUEs"},
+    {"audio_delay_seconds", "Transformers", "pad_right", "the delay and one second more"},
+    {"padding", "Transformers", "pad_mode",
+     "repeat_whole for repeatpad, repeat for repeat, constant for pad"},
+    {"mode", "numpy", "pad_mode"},
+    {"fill", "", "pad_mode"},
+    {"tail", "", "pad_mode"},
+};
+
+constexpr OtherValue kFitSamplesValues[] = {
+    {"pad_mode", "repeatpad", "write repeat_whole"},
+    {"pad_mode", "tile", "write repeat"},
+    {"pad_mode", "wrap", "write repeat"},
+    {"pad_mode", "zeros", "write constant"},
+    {"pad_mode", "zero", "write constant"},
+    {"pad_mode", "pad", "write constant"},
+    {"pad_mode", "mirror", "write reflect"},
+    {"rest", "pad", "write fill"},
+    {"rest", "cut", "write drop"},
+};
+
+constexpr OtherName kNormalizeSamples[] = {
+    {"do_normalize", "Transformers", "by", "deviation for true; for false remove the node"},
+    {"normalize", "", "by", "deviation, rms or peak"},
+    {"method", "", "by"},
+    {"to", "", "by"},
+    {"target_dB_FS", "Transformers", "level", "VALUEdB, with by: rms, and limit: true"},
+    {"target_level", "", "level", "VALUEdB"},
+    {"epsilon", "", "eps"},
+    {"max_length", "", "hold"},
+};
+
+constexpr OtherValue kNormalizeSamplesValues[] = {
+    {"by", "std", "write deviation"},
+    {"by", "mean_std", "write deviation"},
+    {"by", "standard", "write deviation"},
+    {"by", "zscore", "write deviation"},
+    {"by", "layer_norm", "write deviation"},
+    {"by", "true", "write deviation"},
+    {"by", "max", "write peak"},
+    {"by", "level", "write rms"},
+    {"by", "lufs", "write rms; loudness by ITU-R BS.1770 is not there"},
+    {"by", "loudness", "write rms; loudness by ITU-R BS.1770 is not there"},
+};
+
 constexpr OtherName kDecode[] = {
     {"mono", "librosa", "downmix"},
     {"channel", "", "downmix", "the number of the channel, from 1"},
@@ -253,6 +306,10 @@ constexpr OtherName kStages[] = {
     {"utterance_mvn", "ESPnet", "mel",
      "its option normalize: per_feature, with norm_ddof: 0 and norm_eps: 0"},
     {"global_mvn", "ESPnet", "normalize"},
+    {"pad", "", "fit_samples"},
+    {"pad_or_trim", "Whisper", "fit_samples"},
+    {"fix_length", "librosa", "fit_samples"},
+    {"layer_norm", "fairseq", "normalize_samples"},
     {"trim", "librosa", "trim_silence"},
     {"vad", "", "trim_silence"},
     {"split", "", "route"},
@@ -319,6 +376,8 @@ constexpr OtherName kLoaders[] = {
 std::span<const OtherName> of_resample() { return kResample; }
 std::span<const OtherName> of_segment() { return kSegment; }
 std::span<const OtherName> of_trim_silence() { return kTrimSilence; }
+std::span<const OtherName> of_fit_samples() { return kFitSamples; }
+std::span<const OtherName> of_normalize_samples() { return kNormalizeSamples; }
 std::span<const OtherName> of_decode() { return kDecode; }
 std::span<const OtherName> of_batch() { return kBatch; }
 std::span<const OtherName> of_file_list() { return kFileList; }
@@ -328,6 +387,8 @@ std::span<const OtherName> of_filter() { return kFilter; }
 std::span<const OtherName> of_loaders() { return kLoaders; }
 
 std::span<const OtherValue> values_of_resample() { return kResampleValues; }
+std::span<const OtherValue> values_of_fit_samples() { return kFitSamplesValues; }
+std::span<const OtherValue> values_of_normalize_samples() { return kNormalizeSamplesValues; }
 std::span<const OtherValue> values_of_decode() { return kDecodeValues; }
 std::span<const OtherValue> values_of_disk_read() { return kDiskReadValues; }
 std::span<const OtherValue> values_of_file_list() { return kFileListValues; }

@@ -21,6 +21,8 @@ std::span<const OtherName> of_sliding_cmvn();
 std::span<const OtherName> of_resample();
 std::span<const OtherName> of_segment();
 std::span<const OtherName> of_trim_silence();
+std::span<const OtherName> of_fit_samples();
+std::span<const OtherName> of_normalize_samples();
 std::span<const OtherName> of_decode();
 std::span<const OtherName> of_batch();
 std::span<const OtherName> of_file_list();
@@ -31,6 +33,8 @@ std::span<const OtherName> of_loaders();
 
 std::span<const OtherValue> values_of_mel();
 std::span<const OtherValue> values_of_stack();
+std::span<const OtherValue> values_of_fit_samples();
+std::span<const OtherValue> values_of_normalize_samples();
 std::span<const OtherValue> values_of_decode();
 std::span<const OtherValue> values_of_resample();
 std::span<const OtherValue> values_of_disk_read();

@@ -88,7 +88,8 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
   }
 }
 
-// Inserts it after the only node that yields its port to nodes of other ports.
+// Inserts it after the only node that yields its port to nodes of other ports. Those that pass on
+// several (PassesAny) have a port of their own, so they come after what is inserted.
 void insert_node(GraphDraft& graph, int index) {
   PlanNode& d = graph.nodes[static_cast<std::size_t>(index)];
   const NodeSpec& source = graph.written(d);

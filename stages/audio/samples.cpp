@@ -18,6 +18,7 @@
 #include "stages/length.h"
 #include "stages/row_type.h"
 #include "stages/sample_rate.h"
+#include "stages/sample_unit.h"
 
 namespace melflow {
 namespace {
@@ -83,8 +84,8 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
     info->frames = static_cast<int>(window_);
     info->columns = 1;
     info->axis = "";
-    info->unit = "full scale";
-    info->is_full_scale = true;
+    info->is_full_scale = !given.get(property::kSampleUnit);
+    info->unit = given.get_or(property::kSampleUnit, "full scale");
     info->sample_rate = static_cast<int>(rate);
     info->hop = 1;
     *info->computed_by = {"cpu", "any", true};

@@ -21,9 +21,13 @@ cuda::Settings settings_of(const MelPlan& plan) {
   if (options.power != 2.0)
     s.power = options.power == 1.0 ? cuda::PowerKind::magnitude : cuda::PowerKind::other;
   s.exponent = static_cast<float>(options.power / 2.0);
-  s.has_exponent = s.power != cuda::PowerKind::square || s.power_offset > 0.0F;
+  s.power_floor = static_cast<float>(options.power_floor);
+  if (options.power_ceiling) s.power_ceiling = static_cast<float>(*options.power_ceiling);
+  s.has_exponent = s.power != cuda::PowerKind::square || s.power_offset > 0.0F ||
+                   s.power_floor > 0.0F || options.power_ceiling;
   s.floor = static_cast<float>(band_floor(options));
-  s.log = options.log != MelOptions::Log::none;
+  s.piecewise = options.log == MelOptions::Log::piecewise;
+  s.log = has_plain_log(options);
   s.amin = static_cast<float>(options.amin);
   s.offset = static_cast<float>(options.log_offset);
   s.factor = static_cast<float>(plan.log_factor());

@@ -12,6 +12,7 @@
 #include "stages/features/mel/fit_step.h"
 #include "stages/features/row_stage.h"
 #include "stages/other_names.h"
+#include "stages/settings_in_use.h"
 
 namespace melflow {
 
@@ -67,9 +68,10 @@ class FitRows final : public RowStage {
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo&,
                                               PlanCheck& check) override {
     if (in.is_samples()) {
-      check.error("",
-                  "needs rows of features, what arrives are samples; for a length of the samples "
-                  "write fit in decode, or length and tail in segment");
+      check.error(
+          "",
+          "needs rows of features, what arrives are samples; for a length of the samples put "
+          "a node fit_samples before");
       return nullptr;
     }
     const auto& [rows, multiple, extra, rest, value] = options_;

@@ -23,22 +23,23 @@ bool is_always_finite(const MelPlan& plan) {
   constexpr double kLimit = std::numeric_limits<float>::max() / 1024;  // leaves room for rounding
   constexpr double kMostNoise = 9;  // the most standard deviations that Noise yields
   double sample = (o.input_scale + kMostNoise * o.dither) * (1 + o.preemphasis);
+  if (o.preemphasis_first == MelOptions::PreemphasisFirst::librosa) sample *= 4;
   if (o.remove_dc) sample *= 2;
   double window = 0;
   for (const double w : plan.window_double()) window += std::abs(w);
-  const double power = std::pow(window * sample, 2) + o.power_offset;
+  const double power = std::max(std::pow(window * sample, 2) + o.power_offset, o.power_floor);
   double value = std::pow(power, o.power / 2);
   double weights = 1;
   for (const MelBand& band : plan.bands()) {
     const auto of_band = plan.weights().subspan(static_cast<std::size_t>(band.offset),
                                                 static_cast<std::size_t>(band.count));
-    weights = std::max(weights, std::accumulate(of_band.begin(), of_band.end(), 0.0));
+    const auto add_size = [](double sum, float w) { return sum + std::abs(w); };
+    weights = std::max(weights, std::accumulate(of_band.begin(), of_band.end(), 0.0, add_size));
   }
   value *= weights;
   if (!(power < kLimit && value < kLimit)) return false;
   // The natural logarithm of a float lies within +-104.
-  if (o.log != MelOptions::Log::none)
-    value = 104 * std::abs(plan.log_factor()) + std::abs(plan.log_shift());
+  if (has_plain_log(o)) value = 104 * std::abs(plan.log_factor()) + std::abs(plan.log_shift());
   if (o.normalize != MelOptions::Normalize::fixed) return true;
   for (const double mean : o.norm_mean) value = std::max(value, std::abs(mean));
   double least = 1;
@@ -92,6 +93,7 @@ Requirements MelFront::require(const Requirements& below) const {
   if (!options_.sample_rate) geometry = at_any_rate(options_).resolved();
   geometry.fmin = 0;
   geometry.fmax.reset();
+  geometry.filter_rate.reset();
   geometry.vtln_warp = 1;
   if (check(geometry).empty()) above.set(requirement::kContext, MelPlan(geometry).context());
   return above;
@@ -167,8 +169,8 @@ void MelFront::give_required_rows(const Requirements& required) {
 }
 
 void MelFront::start(RunContext& run) const {
-  if (const std::string& file = options_.mel.window_values.file; !file.empty())
-    note_file_read(run, file);
+  for (const std::string& file : {options_.mel.window_values.file, options_.mel.filters.file})
+    if (!file.empty()) note_file_read(run, file);
 }
 
 std::optional<Value> MelFront::settings() const {
@@ -289,6 +291,9 @@ void MelFront::describe(ComputedBy by) {
       break;
     case MelOptions::Log::db:
       info->unit = "dB";
+      break;
+    case MelOptions::Log::piecewise:
+      info->unit = "piecewise ln " + quantity;
       break;
   }
   if (o.normalize != MelOptions::Normalize::none) info->unit += ", normalized";

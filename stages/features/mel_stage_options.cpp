@@ -12,6 +12,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/sentences.h"
+#include "stages/features/mel/mel_filterbank.h"
 #include "stages/features/mel/mel_option_table.h"
 #include "stages/files/npy_array.h"
 #include "stages/other_names.h"
@@ -48,6 +49,45 @@ std::string OptionType<MelOptions::WindowValues>::parse(const Value& v,
     return e.what();
   }
   return {};
+}
+
+std::string OptionType<MelOptions::Filters>::parse(const Value& v, MelOptions::Filters& out) {
+  out = {};
+  std::vector<std::uint64_t> shape;
+  if (v.is_scalar() && !v.is_null()) {
+    try {
+      NpyArray array = read_npy_array(v.text());
+      out = {std::move(array.values), 0, 0, v.text()};
+      shape = std::move(array.shape);
+    } catch (const RunError& e) {
+      return e.what();
+    }
+    if (shape.size() != 2)
+      return fmt::format("{}: has the shape ({}), not two dimensions", v.text(),
+                         fmt::join(shape, ", "));
+  } else {
+    std::vector<std::vector<double>> rows;
+    if (std::string why = OptionType<decltype(rows)>::parse(v, rows); !why.empty()) return why;
+    if (rows.empty()) return {};
+    shape = {rows.size(), rows.front().size()};
+    for (const std::vector<double>& row : rows) {
+      if (row.size() != rows.front().size())
+        return fmt::format("rows of {} and of {} numbers; all have as many", rows.front().size(),
+                           row.size());
+      out.numbers.insert(out.numbers.end(), row.begin(), row.end());
+    }
+  }
+  out.rows = static_cast<int>(shape[0]);
+  out.columns = static_cast<int>(shape[1]);
+  return {};
+}
+
+Value OptionType<MelOptions::Filters>::echo(const MelOptions::Filters& f) {
+  if (!f.file.empty()) return Value::scalar(f.file, {}, true);
+  std::vector<std::vector<double>> rows;
+  for (auto at = f.numbers.begin(); at != f.numbers.end(); at += f.columns)
+    rows.emplace_back(at, at + f.columns);
+  return OptionType<decltype(rows)>::echo(rows);
 }
 
 std::vector<std::string> OptionType<PresetChoice>::choices() {
@@ -267,6 +307,8 @@ Value MelStageOptions::canonical(const MelOptions& options) {
     if (row.counts(stage.mel)) out.set(std::string(row.name), *all.find(std::string(row.name)));
   if (const auto& values = stage.mel.window_values.numbers; out.find("window_values") != nullptr)
     out.set("window_values", Value::scalar(hash(values), {}, true));
+  if (out.find("filters") != nullptr)
+    out.set("filters", Value::scalar(hash(filter_matrix(stage.mel)), {}, true));
   return out;
 }
 

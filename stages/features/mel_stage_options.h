@@ -46,6 +46,14 @@ struct OptionType<MelOptions::WindowValues> {
   }
 };
 
+/// The path of a .npy file, which is read at once, or a list of rows.
+template <>
+struct OptionType<MelOptions::Filters> {
+  static std::string name() { return "path, or list of list of number"; }
+  static std::string parse(const Value& v, MelOptions::Filters& out);
+  static Value echo(const MelOptions::Filters& f);
+};
+
 /// One of mel_presets(); null for none.
 struct PresetChoice {
   const MelPreset* preset = nullptr;

@@ -11,25 +11,12 @@
 #include <optional>
 #include <string>
 
-#include "pipeline/options/schema.h"
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/items.h"
 #include "stages/length.h"
 
 namespace melflow {
-
-/// The settings of a stage whose options without an effect are not recorded.
-template <class Options>
-Value settings_in_use(Options options) {
-  Schema s;
-  options.describe(s);
-  const Value all = s.echo();
-  Value out = Value::map({});
-  for (const Field& f : s.fields())
-    if (f.is_used()) out.set(f.name, *all.find(f.name));
-  return out;
-}
 
 class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
  public:

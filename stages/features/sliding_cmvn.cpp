@@ -9,6 +9,7 @@
 #include "stages/features/mel/sliding_step.h"
 #include "stages/features/row_stage.h"
 #include "stages/other_names.h"
+#include "stages/settings_in_use.h"
 
 namespace melflow {
 namespace {

@@ -28,6 +28,7 @@
 #include "stages/output/audio_names.h"
 #include "stages/output/formats/sound_writer.h"
 #include "stages/run_task.h"
+#include "stages/sample_unit.h"
 
 namespace melflow {
 
@@ -103,6 +104,10 @@ class AudioWrite final : public ItemStage,
           "'path' is missing; write path: FOLDER, the folder for the files that this node makes");
     if (options_.kind.format == SoundFormat::flac && options_.kind.type == StoredSample::float32)
       check.error("dtype", "FLAC has no float32; write int24, or format: wav");
+    if (options_.kind.type != StoredSample::float32 && given.get(property::kSampleUnit))
+      check.error("dtype", fmt::format("samples in {} go beyond full scale; write float32, with "
+                                       "format: wav",
+                                       given.get_or(property::kSampleUnit, "")));
     if (are_windows_ && !given.get(property::kWindowGrid))
       check.error("from",
                   "the input is not cut into windows; take from a node before segment, or give "

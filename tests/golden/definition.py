@@ -103,7 +103,7 @@ def vtln(o, hz):
 
 def bins_of(o):
     """Frequencies of the bins [n_fft / 2 + 1], as the library that bin_hz names has them."""
-    count, rate = o["n_fft"] // 2 + 1, o["sample_rate"]
+    count, rate = o["n_fft"] // 2 + 1, o["filter_rate"]
     if o["bin_hz"] == "lhotse":
         return np.linspace(0, rate, o["n_fft"])[:count]
     if o["bin_hz"] in ("torchaudio", "speechbrain"):
@@ -113,6 +113,9 @@ def bins_of(o):
 
 def filters(o):
     """[n_mels, n_fft / 2 + 1]"""
+    if len(o["filters"]):
+        given = np.load(o["filters"]) if isinstance(o["filters"], str) else np.array(o["filters"])
+        return given if given.shape == (o["n_mels"], o["n_fft"] // 2 + 1) else given.T
     hz = bins_of(o)
     low, high = to_mel([o["fmin"], o["fmax"]], o["mel_scale"])
     points = np.linspace(low, high, o["n_mels"] + 2)
@@ -157,9 +160,16 @@ def frames_of(o, x):
             return np.zeros((0, win))
         at %= 2 * n  # the signal and its mirror image, repeated
         return x[np.where(at < n, at, 2 * n - 1 - at)]
+    if not n:
+        return np.zeros((0, o["n_fft"] if o["align"] == "center" else win))
     padded = np.pad(np.pad(x, o["pad_zeros"]), o["pad"], mode=o["pad_mode"])
     size = o["n_fft"] if o["align"] == "center" else win
     count = 0 if len(padded) < size else 1 + (len(padded) - size) // hop
+    if o["partial_frames"] == "last":  # python_speech_features.sigproc.framesig
+        count = 1 + max(0, math.ceil((len(padded) - size) / hop))
+    if o["partial_frames"] == "all":  # tf.signal.frame(pad_end=True)
+        count = -(-len(padded) // hop)
+    padded = np.pad(padded, (0, max(0, hop * (count - 1) + size - len(padded))))
     count -= 1 if count and (o["drop_last"] or o["drop_exact"] and (len(padded) - size) % hop == 0) else 0
     return padded[hop * np.arange(count)[:, None] + np.arange(size)]
 
@@ -168,7 +178,10 @@ def spectra(o, x):
     """|X|^power, [frames, n_fft / 2 + 1], and the energy of each frame."""
     x = np.asarray(x, dtype=float) * o["input_scale"]
     if o["preemphasis"] and o["preemphasis_of"] == "signal":
-        x = np.concatenate([x[:1], x[1:] - o["preemphasis"] * x[:-1]])
+        k, second = o["preemphasis"], x[1:2] if len(x) > 1 else x[:1]
+        first = dict(keep=x[:1], reflect=x[:1] - k * second, drop=x[:0], replicate=x[:1] * (1 - k),
+                     librosa=3 * x[:1] - second)[o["preemphasis_first"]]
+        x = np.concatenate([first, x[1:] - k * x[:-1]])
     frames = frames_of(o, x)
     if o["remove_dc"]:
         frames = frames - frames.mean(axis=1, keepdims=True)
@@ -186,13 +199,20 @@ def spectra(o, x):
     if not o["raw_energy"]:
         energy = (frames**2).sum(axis=1)
     x = np.fft.rfft(frames, o["n_fft"], axis=1) * scale
-    squares = x.real**2 + x.imag**2 + o["power_offset"]
+    squares = np.maximum(x.real**2 + x.imag**2 + o["power_offset"], o["power_floor"])
+    if o["power_ceiling"] is not None:
+        squares = np.minimum(squares, o["power_ceiling"])
     return squares ** (o["power"] / 2.0), energy
 
 
 def logarithm(o, values):
     if o["log"] == "none":
         return values
+    if o["log"] == "piecewise":  # torchaudio.pipelines.rnnt_pipeline._piecewise_linear_log
+        out = np.array(values)
+        out[out > math.e] = np.log(out[out > math.e])
+        out[out <= math.e] = out[out <= math.e] / math.e
+        return out
     per_ln = dict(ln=1.0, log10=1.0 / math.log(10.0), db=10.0 / math.log(10.0))[o["log"]]
     factor = (o["db_factor"] or 20.0 / o["power"]) / 10.0 if o["log"] == "db" else 1.0
     with np.errstate(divide="ignore"):
@@ -225,7 +245,7 @@ def normalise(o, rows):
 def floor_of(o):
     """HTK's floor, which Kaldi puts under the bands whether logarithms follow or not."""
     has_floor = o["htk_mode"] == "kaldi" or o["htk_mode"] == "htk" and o["log"] != "none"
-    return 1.0 if has_floor and o["output"] == "mel" else 0.0
+    return 1.0 if has_floor and o["output"] == "mel" and not len(o["filters"]) else 0.0
 
 
 def rows(o, x):

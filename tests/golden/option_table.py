@@ -30,7 +30,9 @@ def resolve(options):
     unknown = set(options) - set(DEFAULTS)
     assert not unknown, unknown
     o = dict(DEFAULTS, **options)
-    rate = o["sample_rate"]
+    if o["filter_rate"] is None:
+        o["filter_rate"] = o["sample_rate"]
+    rate = o["filter_rate"]
     if o["win_length"] is None:
         o["win_length"] = o["n_fft"]
     if o["hop"] is None:

@@ -126,6 +126,25 @@ std::vector<Named> grid() {
            [&](O& o) { o.fmin = 20, o.fmax = -100, o.vtln_warp = factor, o.vtln_high = -600; });
     for (const auto of : {O::PreemphasisOf::signal, O::PreemphasisOf::frame})
       with("pre-emphasis", [&](O& o) { o.preemphasis = 0.9, o.preemphasis_of = of; });
+    for (const auto first : all_of<O::PreemphasisFirst>())
+      with(std::string(name_of(first)) + " first sample", [&](O& o) {
+        o.preemphasis = 0.9, o.preemphasis_of = O::PreemphasisOf::signal;
+        o.preemphasis_first = first;
+      });
+    for (const auto partial : all_of<O::PartialFrames>())
+      with(std::string(name_of(partial)) + " partial frames", [&](O& o) {
+        o.center = false, o.pad.reset(), o.snip_edges.reset(), o.partial_frames = partial;
+      });
+    with("bins with limits", [](O& o) {
+      o.power_floor = 1e-4 * o.input_scale * o.input_scale;
+      o.power_ceiling = 10 * o.input_scale * o.input_scale;
+    });
+    with("filters of 16 kHz", [](O& o) { o.sample_rate = 24000, o.filter_rate = 16000; });
+    with("given filters", [](O& o) {
+      o.filters = {{}, o.n_fft / 2 + 1, o.n_mels, ""};
+      for (int i = 0; i < o.filters.rows * o.filters.columns; ++i)
+        o.filters.numbers.push_back(0.1 + i * 7 % 16 / 16.0);
+    });
     with("mean removed", [](O& o) { o.remove_dc = true; });
     for (const bool raw : {true, false}) {
       with("energy", [&](O& o) { o.use_energy = true, o.raw_energy = raw; });

@@ -254,7 +254,7 @@ TEST_CASE("mel plan: ready frames need nothing new, the others nothing before th
   for (const int n_fft : {2, 3, 4, 5, 8, 9}) {
     for (const int hop : {1, 2, 3, 7, 12}) {
       for (const auto mode : {O::PadMode::reflect, O::PadMode::constant, O::PadMode::edge}) {
-        for (const auto [center, drop_exact] :
+        for (const auto& [center, drop_exact] :
              {std::pair(true, false), {true, true}, {false, false}, {false, true}}) {
           MelOptions options;
           options.n_fft = n_fft;

@@ -5,10 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <numbers>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -19,6 +21,7 @@
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/features/mel_stage_options.h"
+#include "tests/support/reference_mel.h"
 
 namespace melflow::mel_property_test {
 namespace {
@@ -36,6 +39,17 @@ double real(Random& r, double low, double high) {
   return low + (high - low) * static_cast<double>(r() >> 11) * 0x1p-53;
 }
 
+// Dense, banded or with empty bands, with either axis first.
+void give_filters(Random& r, O& o) {
+  const int bins = o.n_fft / 2 + 1, first = below(r, bins), count = below(r, bins);
+  o.filters = {{}, o.n_mels, bins, ""};
+  if (flip(r)) std::swap(o.filters.rows, o.filters.columns);
+  for (int i = 0; i < o.n_mels * bins; ++i) {
+    const bool is_inside = i % bins >= first && i % bins < first + count;
+    o.filters.numbers.push_back(is_inside || flip(r) ? real(r, -0.2, 1) : 0);
+  }
+}
+
 // Draws options, not always valid ones.
 MelOptions random_options(Random& r) {
   MelOptions o;
@@ -43,6 +57,7 @@ MelOptions random_options(Random& r) {
   if (flip(r)) o.input_scale = 32768;
   if (flip(r)) o.preemphasis = real(r, 0, 1);
   o.preemphasis_of = one_of<O::PreemphasisOf>(r);
+  o.preemphasis_first = one_of<O::PreemphasisFirst>(r);
   if (below(r, 4) == 0) o.dither = real(r, 0, 0.1);
   o.dither_seed = static_cast<std::int64_t>(r());
   o.remove_dc = flip(r);
@@ -66,9 +81,12 @@ MelOptions random_options(Random& r) {
   if (below(r, 4) == 0) o.pad_zeros = below(r, 120);
   o.drop_last = flip(r);
   o.drop_exact = !o.drop_last && o.snip_edges != false && below(r, 3) == 0;
+  if (!o.drop_exact && o.snip_edges != false) o.partial_frames = one_of<O::PartialFrames>(r);
   o.normalized = one_of<O::Normalized>(r);
   o.power = flip(r) ? 2 : real(r, 0.3, 3);
   if (flip(r)) o.power_offset = real(r, 0, 1e-3);
+  if (below(r, 3) == 0) o.power_floor = real(r, 0, 1);
+  if (below(r, 3) == 0) o.power_ceiling = real(r, 1, 50);
   o.output = one_of<O::Output>(r);
   o.n_mels = 1 + below(r, 20);
   o.fmin = real(r, 0, 200);
@@ -77,6 +95,8 @@ MelOptions random_options(Random& r) {
   o.mel_norm = one_of<O::MelNorm>(r);
   o.bin_hz = one_of<O::BinHz>(r);
   if (flip(r)) ++o.sample_rate;
+  if (below(r, 4) == 0) o.filter_rate = 1000 + below(r, 48000);
+  if (below(r, 4) == 0) give_filters(r, o);
   o.triangles = one_of<O::Triangles>(r);
   o.htk_mode = one_of<O::HtkMode>(r);
   if (flip(r)) o.vtln_warp = real(r, 0.8, 1.2);
@@ -84,7 +104,7 @@ MelOptions random_options(Random& r) {
   o.raw_energy = flip(r);
   o.htk_compat = flip(r);
   o.log = one_of<O::Log>(r);
-  if (o.log != O::Log::none && !o.use_energy) {
+  if (has_plain_log(o) && !o.use_energy) {
     o.ref.is_max = flip(r);
     if (flip(r)) o.top_db = real(r, 0, 90);
   }
@@ -226,6 +246,68 @@ TEST_CASE(
   }
 }
 
+// Whether a value may be on the other side of a step of the piecewise logarithm.
+bool is_at_a_step(double value, double tolerance) {
+  const double e = std::numbers::e;
+  return std::abs(value - e) <= tolerance || std::abs(value - std::exp(e)) <= tolerance;
+}
+
+TEST_CASE("mel property: rows are those of the definition in double precision") {
+  double worst_float = 0, worst_double = 0;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    CAPTURE(seed);
+    Random r(seed);
+    O o = random_valid(r);
+    // Levels of bands that are nearly 0 have no bound; those of the piecewise logarithm do.
+    if (has_plain_log(o)) o.log = O::Log::none, o.log_offset = 0, o.ref = {}, o.top_db.reset();
+    o.power = std::max(o.power, 1.0);  // a root steeper at 0 makes any error large
+    o.dither = 0;
+    o.normalize = O::Normalize::none;
+    o.norm_mean.clear();
+    o.norm_std.clear();
+    std::vector<float> samples(static_cast<std::size_t>(1 + below(r, 300)));
+    for (float& s : samples) s = static_cast<float>(real(r, -1, 1));
+    const auto n = static_cast<std::int64_t>(samples.size());
+    O linear = o;
+    linear.log = O::Log::none;
+    const std::vector<double> exact(samples.begin(), samples.end());
+    const reference::Rows expected = reference::mel(o, exact),
+                          values = reference::mel(linear, exact);
+    // What errors are relative to: without a ceiling, and of bands without cancelling weights.
+    double peak = 1e-3;
+    O loud = linear;
+    loud.power_ceiling.reset();
+    for (double& w : loud.filters.numbers) w = std::abs(w);
+    for (const auto& row : reference::mel(loud, exact))
+      for (const double x : row) peak = std::max(peak, x);
+    const int energy = MelPlan(o).energy_column();
+    for (const bool is_double : {false, true}) {
+      o.precision = is_double ? O::Precision::float64 : O::Precision::float32;
+      const MelKernel kernel(std::make_shared<const MelPlan>(o));
+      auto scratch = kernel.make_scratch();
+      const MelPlan& plan = kernel.plan();
+      const auto columns = static_cast<std::size_t>(plan.columns());
+      REQUIRE(plan.frames(n) == static_cast<std::int64_t>(expected.size()));
+      std::vector<float> rows(expected.size() * columns);
+      kernel.frames(SignalView<float>{samples.data(), 0, n, n}, 0, plan.frames(n), rows.data(),
+                    scratch);
+      double& worst = is_double ? worst_double : worst_float;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const std::size_t t = i / columns, c = i % columns;
+        if (static_cast<int>(c) == energy) continue;
+        const double value = values[t][c];
+        if (o.log == O::Log::piecewise && is_at_a_step(value, 1e-5 * peak)) continue;
+        const double error = std::abs(static_cast<double>(rows[i]) - expected[t][c]);
+        worst = std::max(worst, error / (peak + std::abs(expected[t][c])));
+      }
+    }
+  }
+  MESSAGE("of the recording's largest value, float: " << worst_float
+                                                      << ", double: " << worst_double);
+  CHECK(worst_float < 2e-6);
+  CHECK(worst_double < 6e-8);  // the rounding of the row to float
+}
+
 struct Spoiler {
   const char* option;
   std::function<void(MelOptions&, Random&)> spoil;
@@ -249,9 +331,28 @@ TEST_CASE("mel property: one wrong option among random ones is named, with its v
       {"power", [](O& o, Random&) { o.power = -2; }},
       {"power", [nan](O& o, Random&) { o.power = nan; }},
       {"power_offset", [](O& o, Random&) { o.power_offset = -1e-9; }},
+      {"power_floor", [](O& o, Random&) { o.power_floor = -1; }},
+      {"power_ceiling", [](O& o, Random&) { o.power_floor = 2, o.power_ceiling = 1; }},
+      {"power_ceiling", [](O& o, Random&) { o.power_ceiling = 0; }},
+      {"filters",
+       [](O& o, Random& r) {
+         give_filters(r, o), o.filters.numbers.front() = 1, ++o.n_fft, ++o.n_fft;
+       }},
+      {"filters",
+       [](O& o, Random& r) { give_filters(r, o), o.filters.numbers.front() = 1, ++o.n_mels; }},
+      {"filter_rate", [](O& o, Random& r) { o.filter_rate = -below(r, 50); }},
+      {"partial_frames",
+       [](O& o, Random&) {
+         o.snip_edges.reset(), o.drop_exact = true, o.partial_frames = O::PartialFrames::all;
+       }},
+      {"partial_frames",
+       [](O& o, Random&) {
+         o.center = false, o.pad.reset(), o.snip_edges = false;
+         o.partial_frames = O::PartialFrames::last;
+       }},
       {"n_mels", [](O& o, Random& r) { o.n_mels = -below(r, 9); }},
       {"fmin", [](O& o, Random&) { o.fmin = -5; }},
-      {"fmax", [](O& o, Random&) { o.vtln_warp = 1, o.fmax = o.sample_rate; }},
+      {"fmax", [](O& o, Random&) { o.filters = {}, o.vtln_warp = 1, o.fmax = filter_rate(o); }},
       {"vtln_warp", [](O& o, Random&) { o.vtln_warp = 0; }},
       {"energy_floor", [](O& o, Random&) { o.energy_floor = -1; }},
       {"amin", [](O& o, Random&) { o.log = O::Log::ln, o.amin = 0; }},

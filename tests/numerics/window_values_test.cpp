@@ -1,8 +1,10 @@
-// Windows given as numbers, in a list or a .npy file, and their description in an output.
+// Windows and filters given as numbers, in a list or a .npy file, and their description in an
+// output.
 
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -132,6 +134,87 @@ TEST_CASE("window values: a list and a file of the same numbers are the same fea
   // Other numbers are other features, even at the same path.
   write_bytes(path, npy("<f8", "4,", bytes_of(std::vector<double>{0.5, 1, 1, 0.5})));
   CHECK(fingerprint(options_of(Value::scalar(path), problems)) != fingerprint(list));
+}
+
+// Two bands of three bins, as many as n_fft 4 has.
+MelStageOptions with_filters(const Value& filters, std::string& problems, const char* bands = "2") {
+  MelStageOptions stage;
+  Schema schema;
+  stage.describe(schema);
+  Value map = Value::map({});
+  map.set("n_fft", Value::scalar("4"));
+  map.set("n_mels", Value::scalar(bands));
+  map.set("filters", filters);
+  Problems out;
+  schema.read(map, "", out);
+  problems = out.str();
+  return stage;
+}
+
+TEST_CASE("filters: the same numbers are the same features, from a list or a file, turned or not") {
+  const TempFolder folder;
+  const std::string path = folder / "f.npy";
+  std::string problems;
+  const MelStageOptions list = with_filters(
+      Value::list({list_of({"0.5", "1", "0"}), list_of({"0", "-1", "0.25"})}), problems);
+  CHECK(problems == "");
+  CHECK(list.mel.filters.rows == 2);
+  CHECK(list.mel.filters.columns == 3);
+  const std::vector<double> rows{0.5, 1, 0, 0, -1, 0.25}, turned{0.5, 0, 1, -1, 0, 0.25};
+  for (const std::string& bytes :
+       {npy("<f8", "2, 3", bytes_of(rows)), npy("<f8", "3, 2", bytes_of(turned)),
+        npy("<f4", "2, 3", bytes_of(std::vector<float>(rows.begin(), rows.end())))}) {
+    write_bytes(path, bytes);
+    const MelStageOptions file = with_filters(Value::scalar(path), problems);
+    CHECK(problems == "");
+    CHECK(fingerprint(file) == fingerprint(list));
+  }
+  write_bytes(path, npy("<f8", "2, 3", bytes_of(turned)));
+  CHECK(fingerprint(with_filters(Value::scalar(path), problems)) != fingerprint(list));
+  // What has no effect is not recorded, and the path is not.
+  MelStageOptions other = list;
+  other.mel.fmin = 7;
+  other.mel.mel_norm = MelOptions::MelNorm::slaney;
+  other.mel.filters.file = "elsewhere.npy";
+  CHECK(fingerprint(other) == fingerprint(list));
+  Schema schema;
+  MelStageOptions again = list;
+  again.describe(schema);
+  CHECK(to_json(*schema.echo().find("filters")) == "[[0.5,1,0],[0,-1,0.25]]");
+}
+
+TEST_CASE("filters: what is wrong with a matrix is said, with what fits") {
+  const TempFolder folder;
+  const std::string path = folder / "f.npy";
+  const std::string six = bytes_of(std::vector<double>{1, 2, 3, 4, 5, 6});
+  std::string problems;
+  write_bytes(path, npy("<f8", "6,", six));
+  (void)with_filters(Value::scalar(path), problems);
+  CHECK(problems.find("filters: " + path + ": has the shape (6), not two dimensions") !=
+        std::string::npos);
+  (void)with_filters(Value::list({list_of({"1", "2"}), list_of({"3"})}), problems);
+  CHECK(problems.find("filters: rows of 2 and of 1 numbers") != std::string::npos);
+  (void)with_filters(Value::list({list_of({"1", "x"})}), problems);
+  CHECK(problems.find("'x' is not a number") != std::string::npos);
+  write_bytes(path, npy("<f8", "2, 3", six));
+  const auto said = [&](const MelStageOptions& stage) {
+    const auto found = check(stage.resolved());
+    return found.empty() ? "" : found.front().message;
+  };
+  CHECK(said(with_filters(Value::scalar(path), problems, "5")) ==
+        "filters is 2 by 3 numbers but must be 5 by 3 or 3 by 5, the bands (n_mels) and the bins "
+        "(n_fft / 2 + 1); for this one set n_mels: 2");
+  write_bytes(path, npy("<f8", "1, 6", six));
+  CHECK(said(with_filters(Value::scalar(path), problems)) ==
+        "filters is 1 by 6 numbers but must be 2 by 3 or 3 by 2, the bands (n_mels) and the bins "
+        "(n_fft / 2 + 1)");
+  write_bytes(path, npy("<f8", "2, 3", bytes_of(std::vector<double>(6, 0.0))));
+  CHECK(said(with_filters(Value::scalar(path), problems)) ==
+        "filters is all zeros but must be at least one other number");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  write_bytes(path, npy("<f8", "2, 3", bytes_of(std::vector<double>{1, 2, nan, 4, 5, nan})));
+  CHECK(said(with_filters(Value::scalar(path), problems)) ==
+        "filters is 2: nan but must be from -1e+06 to 1e+06");
 }
 
 TEST_CASE("window values: what cannot be read is said at the option") {

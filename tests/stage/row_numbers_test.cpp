@@ -656,7 +656,7 @@ TEST_CASE("stack, fit_rows: recordings that make no row are skipped, whatever th
   const TempFolder folder;
   write_clips(folder);
   int n = 0;
-  for (const std::string decode : {std::string(), std::string(kSmallBlocks)}) {
+  for (const std::string& decode : {std::string(), std::string(kSmallBlocks)}) {
     const auto remarks = [&](const std::string& nodes) {
       const JobResult job = run_job(pipeline(nodes, ", normalize: per_feature", "", decode),
                                     in_out(folder / "clips", folder / fmt::format("{}.h5", ++n)));

@@ -57,6 +57,20 @@ std::vector<Named> front_ends(int n_fft) {
     o.window = O::Window::values;
     for (int i = 0; i < o.n_fft; ++i) o.window_values.numbers.push_back(0.1 + i * 7 % 16 / 16.0);
   });
+  with("given filters, dense", [](O& o) {
+    o.filters = {{}, o.n_mels, o.n_fft / 2 + 1, ""};
+    for (int i = 0; i < o.filters.rows * o.filters.columns; ++i)
+      o.filters.numbers.push_back(0.05 + i * 7 % 16 / 16.0);
+  });
+  with("filters of another rate", [](O& o) { o.filter_rate = 11025; });
+  with("limited bins", [](O& o) { o.power_floor = 1e-4, o.power_ceiling = 10; });
+  with("limited magnitudes", [](O& o) { o.power_floor = 1e-4, o.power = 1; });
+  with("first sample left out",
+       [](O& o) { o.preemphasis = 0.97, o.preemphasis_first = O::PreemphasisFirst::drop; });
+  with("partial frames", [](O& o) { o.center = false, o.partial_frames = O::PartialFrames::all; });
+  with("partial frames, mean removed", [](O& o) {
+    o.center = false, o.remove_dc = true, o.partial_frames = O::PartialFrames::last;
+  });
   with("norm 2", [](O& o) { o.mel_norm = O::MelNorm::root; });
   with("bins of torchaudio", [](O& o) { o.bin_hz = O::BinHz::torchaudio, o.sample_rate = 11025; });
   with("linear ramp", [](O& o) { o.pad_mode = O::PadMode::linear_ramp; });

@@ -18,10 +18,11 @@ int hop(const O& o) { return o.hop.value_or(std::max(1, win_length(o) / 2)); }
 bool is_left(const O& o) { return o.align == O::Align::left; }
 int frame_length(const O& o) { return is_left(o) ? win_length(o) : o.n_fft; }
 int window_begin(const O& o) { return is_left(o) ? 0 : (o.n_fft - win_length(o)) / 2; }
-double from_nyquist(const O& o, double hz) { return hz > 0 ? hz : o.sample_rate / 2.0 + hz; }
+int rate_of_filters(const O& o) { return o.filter_rate ? *o.filter_rate : o.sample_rate; }
+double from_nyquist(const O& o, double hz) { return hz > 0 ? hz : rate_of_filters(o) / 2.0 + hz; }
 double fmax(const O& o) {
   const double given = o.fmax.value_or(0);
-  const int whole_hz = o.sample_rate / 2;
+  const int whole_hz = rate_of_filters(o) / 2;
   if (given <= 0 && o.bin_hz == O::BinHz::torchaudio) return whole_hz + given;
   return from_nyquist(o, given);
 }
@@ -116,8 +117,25 @@ std::vector<double> conditioned(const O& o, const std::vector<double>& samples) 
   if (o.dither > 0) throw std::invalid_argument("the reference knows no dither");
   std::vector<double> out = samples;
   for (double& x : out) x *= o.input_scale;
-  if (o.preemphasis_of == O::PreemphasisOf::signal)
-    for (std::size_t i = out.size(); i-- > 1;) out[i] -= o.preemphasis * out[i - 1];
+  if (o.preemphasis_of == O::PreemphasisOf::frame || o.preemphasis == 0 || out.empty()) return out;
+  const double k = o.preemphasis, x0 = out[0], x1 = out.size() > 1 ? out[1] : x0;
+  for (std::size_t i = out.size(); i-- > 1;) out[i] -= k * out[i - 1];
+  switch (o.preemphasis_first) {
+    case O::PreemphasisFirst::keep:
+      break;
+    case O::PreemphasisFirst::reflect:
+      out[0] = x0 - k * x1;
+      break;
+    case O::PreemphasisFirst::drop:
+      out.erase(out.begin());
+      break;
+    case O::PreemphasisFirst::replicate:
+      out[0] = x0 - k * x0;
+      break;
+    case O::PreemphasisFirst::librosa:
+      out[0] = 3 * x0 - x1;
+      break;
+  }
   return out;
 }
 
@@ -128,7 +146,9 @@ Rows frames(const O& o, const std::vector<double>& samples) {
   const std::int64_t zeros = o.pad_zeros, longer = n + 2 * zeros;
   const std::int64_t pad = o.pad.value_or(o.center ? static_cast<int>(length / 2) : 0);
   // Counts in the utterance with its zeros, shifted so that its own first sample is at 0.
+  const bool ends_in_zeros = o.partial_frames != O::PartialFrames::none;
   const auto at = [&](std::int64_t i) {
+    if (ends_in_zeros && i >= n + zeros + pad) return 0.0;
     const std::int64_t from = padded_index(i + zeros, longer, o.pad_mode) - zeros;
     const double value = from < 0 || from >= n ? 0 : samples[static_cast<std::size_t>(from)];
     const std::int64_t outside = std::max(-zeros - i, i - (n + zeros - 1));
@@ -148,8 +168,16 @@ Rows frames(const O& o, const std::vector<double>& samples) {
       out.push_back(cut(middle - length / 2));
     }
   } else {
-    for (std::int64_t start = -zeros - pad; start + length <= n + zeros + pad; start += step)
-      out.push_back(cut(start));
+    const std::int64_t end = n + zeros + pad;
+    std::int64_t start = -zeros - pad;
+    for (; start + length <= end; start += step) out.push_back(cut(start));
+    if (o.partial_frames == O::PartialFrames::last) {
+      // Whether the frames before it leave samples over.
+      const std::int64_t covered = out.empty() ? start : start - step + length;
+      if (covered < end) out.push_back(cut(start));
+    }
+    if (o.partial_frames == O::PartialFrames::all)
+      for (; start < end; start += step) out.push_back(cut(start));
   }
   if (o.drop_last && !out.empty()) out.pop_back();
   const std::int64_t behind = n + 2 * (zeros + pad) - length;
@@ -188,7 +216,8 @@ std::vector<double> windowed(const O& o, std::vector<double> frame, double& log_
 
 double logarithm(const O& o, double value) {
   const bool is_htk = o.htk_mode == O::HtkMode::htk && o.log != O::Log::none;
-  if (o.output == O::Output::mel && (is_htk || o.htk_mode == O::HtkMode::kaldi))
+  if (o.output == O::Output::mel && o.filters.numbers.empty() &&
+      (is_htk || o.htk_mode == O::HtkMode::kaldi))
     value = std::max(value, 1.0);
   const double floored = std::max(value + o.log_offset, o.amin);
   const double ref = std::max(o.ref.value, o.amin);
@@ -201,6 +230,12 @@ double logarithm(const O& o, double value) {
       return std::log10(floored) - std::log10(ref);
     case O::Log::db:
       return o.db_factor.value_or(20 / o.power) * (std::log10(floored) - std::log10(ref));
+    case O::Log::piecewise: {
+      // x[x > e] = log(x[x > e]); x[x <= e] = x[x <= e] / e
+      if (value > std::numbers::e) value = std::log(value);
+      if (value <= std::numbers::e) value /= std::numbers::e;
+      return value;
+    }
   }
   return value;
 }
@@ -224,11 +259,21 @@ std::vector<double> window(const O& o) {
 }
 
 Rows filterbank(const O& o) {
+  if (const auto& [numbers, rows, columns, file] = o.filters; !numbers.empty()) {
+    const bool is_transposed = rows != o.n_mels || columns != o.n_fft / 2 + 1;
+    Rows out(static_cast<std::size_t>(o.n_mels));
+    for (int m = 0; m < o.n_mels; ++m)
+      for (int k = 0; k <= o.n_fft / 2; ++k)
+        out[static_cast<std::size_t>(m)].push_back(
+            numbers[static_cast<std::size_t>(is_transposed ? k * columns + m : m * columns + k)]);
+    return out;
+  }
   const double low = to_mel(o.fmin, o.mel_scale);
   const double step = (to_mel(fmax(o), o.mel_scale) - low) / (o.n_mels + 1);
-  double bin_spacing = static_cast<double>(o.sample_rate) / o.n_fft;
-  if (o.bin_hz == O::BinHz::lhotse) bin_spacing = o.sample_rate / (o.n_fft - 1.0);
-  const int top_hz = o.sample_rate / 2, top_bin = o.n_fft / 2;  // integers in both libraries
+  const int rate = rate_of_filters(o);
+  double bin_spacing = static_cast<double>(rate) / o.n_fft;
+  if (o.bin_hz == O::BinHz::lhotse) bin_spacing = rate / (o.n_fft - 1.0);
+  const int top_hz = rate / 2, top_bin = o.n_fft / 2;  // integers in both libraries
   if (o.bin_hz == O::BinHz::torchaudio || o.bin_hz == O::BinHz::speechbrain)
     bin_spacing = static_cast<double>(top_hz) / top_bin;
   Rows bank;
@@ -256,6 +301,7 @@ Rows filterbank(const O& o) {
       const int klo = std::max(2, static_cast<int>(o.fmin / bin_spacing + 2.5));
       const int khi = static_cast<int>(fmax(o) / bin_spacing + 0.5);
       if (o.htk_mode == O::HtkMode::htk && (k + 1 < klo || k + 1 > khi)) weight = 0;
+      if (weight < 1e-12) weight = 0;  // a bin on a corner, of which a norm would make a whole one
       if (o.mel_norm == O::MelNorm::slaney) weight *= 2 / (right - left);
       weights.push_back(weight);
     }
@@ -305,7 +351,9 @@ Rows mel(const O& o, const std::vector<double>& samples) {
         re += frame[i] * cosine[k * i % n];
         im -= frame[i] * sine[k * i % n];
       }
-      spectrum.push_back(std::pow(re * re + im * im + o.power_offset, o.power / 2));
+      double square = std::max(re * re + im * im + o.power_offset, o.power_floor);
+      if (o.power_ceiling) square = std::min(square, *o.power_ceiling);
+      spectrum.push_back(std::pow(square, o.power / 2));
     }
     std::vector<double> row;
     if (o.output == O::Output::spectrogram) row = spectrum;

@@ -41,6 +41,8 @@ void set_number(MelStageOptions& stage, const MelOptionRow& row, double value) {
           target = {value};
         else if constexpr (std::is_same_v<T, O::WindowValues>)
           target.numbers = {value};
+        else if constexpr (std::is_same_v<T, O::Filters>)
+          target = {{value}, 1, 1, ""};
       },
       row.member);
   stage.set(MelOptions(stage.mel));
@@ -87,6 +89,7 @@ TEST_CASE("mel option table: a range holds in configurations and in check()") {
       // Lists, and options that are a number or max, are checked together with all options.
       const bool is_checked_later = std::holds_alternative<std::vector<double> O::*>(row.member) ||
                                     std::holds_alternative<O::WindowValues O::*>(row.member) ||
+                                    std::holds_alternative<O::Filters O::*>(row.member) ||
                                     std::holds_alternative<O::Reference O::*>(row.member);
       CHECK((complaint(row, stage).find("out of range") != std::string::npos) != is_checked_later);
       set_number(stage, row, is_whole(row) ? end : std::nextafter(beyond, -outside));

@@ -153,16 +153,39 @@ def _noted(remarks: Optional[List[Dict[str, Any]]], noted: Sequence[Dict[str, An
 _ALL_IN = "a list given as `remarks` gets all"
 
 
+Nodes = Optional[Sequence[Mapping[str, Any]]]
+
+
+def _nodes(argument: str, nodes: Nodes) -> List[Dict[str, Any]]:
+    """The nodes given as `argument`, [{"stage": "fit_samples", "multiple": 128}], with their names as `node`."""
+    if isinstance(nodes, (str, Mapping)) or not all(isinstance(node, Mapping) and isinstance(node.get("stage"), str) for node in nodes or ()):
+        raise TypeError(f'{argument} is a list of nodes such as {{"stage": "fit_samples", "multiple": 128}}, not {arguments.shown(nodes)}')
+    made: List[Dict[str, Any]] = []
+    for node in nodes or ():
+        same = sum(one["stage"] == node["stage"] for one in made)
+        made.append({**arguments.plain(dict(node)), "node": f"{node['stage']}{same + 1 if same else ''}"})
+    return made
+
+
 @functools.lru_cache(maxsize=32)
 def _chain_of(options: str, rate: int, of_files: bool) -> FeatureChain:
     mel = json.loads(options)
+    before, after = mel.pop("before"), mel.pop("after")
     graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
              "decode": {"stage": "decode", "from": "read", **{name: mel.pop(name, None) for name in _OF_DECODE}}}
     if of_files:
         graph["resample"] = {"stage": "resample", "from": "decode", "rate": rate}
-    graph["segment"] = {"stage": "segment", "from": "resample" if of_files else "decode"}
+
+    def add(nodes: List[Dict[str, Any]], last: str) -> str:
+        for node in nodes:
+            name = node.pop("node")
+            graph[name] = {**node, "from": last}
+            last = name
+        return last
+
+    graph["segment"] = {"stage": "segment", "from": add(before, "resample" if of_files else "decode")}
     graph["mel"] = {"stage": "mel", "from": "segment", **mel, "sample_rate": rate}
-    graph["rows"] = {"stage": "batches", "from": "mel"}
+    graph["rows"] = {"stage": "batches", "from": add(after, "mel")}
     try:
         return FeatureChain("pipeline", json.dumps({"version": 1, "graph": graph}), {}, {}, of_files)
     except ConfigError as error:  # the user has not written that text
@@ -174,16 +197,19 @@ Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, bytearray, memoryview,
 
 @overload
 def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> np.ndarray: ...
+             downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+             remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> np.ndarray: ...
 
 
 @overload
 def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> List[np.ndarray]: ...
+             downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+             remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> List[np.ndarray]: ...
 
 
 def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> Any:
+             downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+             remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> Any:
     """Mel rows [frames, bands] of one recording, or a list of them for a list of recordings, which are computed in as many
     threads as there are cores.
 
@@ -199,6 +225,8 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     options: those of the stage mel (preset="whisper", n_mels=80, hop="10ms", ...; `melflow stages mel`). A preset of a model
     is for one rate; at another one it needs n_fft, win_length or hop. None is the default, also where a preset sets another
     value: top_db=None clips nothing.
+    before, after: nodes before mel, of samples, and behind it, of rows, in their order:
+    before=[{"stage": "normalize_samples"}, {"stage": "fit_samples", "multiple": 128}], after=[{"stage": "stack", "frames": 2}].
 
     remarks: of a list, a list to which each recording that is lost or damaged is added, as a dict of `index`, `status` ("failed" or
     "ok") and `reason`.
@@ -211,7 +239,7 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
         raise TypeError("audio is a pair of samples and their rate; write features(samples, rate, ...)")
     _noted(remarks)
     _check_names(features, options)
-    options |= {"truncated": truncated, "downmix": downmix}
+    options |= {"truncated": truncated, "downmix": downmix, "before": _nodes("before", before), "after": _nodes("after", after)}
     if not _is_list(audio):
         return _with_warning(_features(audio, sample_rate, options)[0])
 
@@ -254,7 +282,7 @@ def _features(audio: Any, sample_rate: Optional[int], options: Dict[str, Any]) -
         if options.get(name) is not None:
             raise TypeError(f"{name} is for files, and this is an array of samples; leave it out")
     rate = _rate(sample_rate, options, is_file)
-    chain = _chain_of(json.dumps(arguments.plain(options)), rate, is_file)
+    chain = _chain_of(json.dumps(arguments.plain({"before": [], "after": [], **options})), rate, is_file)
     return _rows_of_file(chain, audio) if is_file else _rows_of(chain, audio, rate), chain
 
 
@@ -305,14 +333,14 @@ class _QuietLoader(Loader):
 
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,
            labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
-           downmix: "Optional[str | int]" = None, remarks: Optional[List[Dict[str, Any]]] = None, table: str = "dict",
-           **options: Any) -> Any:
+           downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+           remarks: Optional[List[Dict[str, Any]]] = None, table: str = "dict", **options: Any) -> Any:
     """Mel rows of every recording in a folder and its folders, as a table with a row for each that could be read: `path`,
     `features` ([frames, bands] each), `frames`, and with labels="parent_dir" `label`.
 
         melflow.folder("clips", preset="whisper", table="pandas")
 
-    sample_rate, truncated, downmix, options: as those of melflow.features. remarks: a list to which each recording that is lost or
+    sample_rate, truncated, downmix, before, after, options: as those of melflow.features. remarks: a list to which each recording that is lost or
     damaged is added, as report["remarks"] of melflow.run has it: `path`, `status`, `reason`. include: patterns of paths, such as ["**/*.flac"]. workers:
     threads. table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
     output (melflow.run). Warns of recordings that are lost or damaged: how many, and the first with their reasons."""
@@ -331,7 +359,14 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
     rate = _rate(sample_rate, options, True)
     graph = Graph()
     decoded = graph.file_list(root=root, include=include, labels=labels).disk_read().decode(truncated=truncated, downmix=downmix)
-    decoded.resample(rate=rate).segment().mel(sample_rate=rate, **options).batches(size=64)
+
+    def add(nodes: List[Dict[str, Any]], last: Any) -> Any:
+        for node in nodes:
+            last = getattr(last, node.pop("stage"))(**{name: value for name, value in node.items() if name != "node"})
+        return last
+
+    samples = add(_nodes("before", before), decoded.resample(rate=rate))
+    add(_nodes("after", after), samples.segment().mel(sample_rate=rate, **options)).batches(size=64)
     loader = _QuietLoader(graph, shuffle=False, workers=workers)
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
     try:
@@ -340,7 +375,8 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             if labels:
                 out["label"] += [loader.label_names[i] for i in batch["label"]]
             out["frames"] += batch["length"].tolist()
-            out["features"] += [some[:frames].copy() for some, frames in zip(batch["mel"], batch["length"])]
+            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram") if name in batch)
+            out["features"] += [some[:frames].copy() for some, frames in zip(rows, batch["length"])]
     except RunError as error:
         raise RunError(_with_arguments(str(error))) from None
     report: Any = loader.report

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 namespace melflow {
@@ -30,8 +31,13 @@ DoubleRow::Scratch DoubleRow::make_scratch() const {
 
 // Returns the level of a band; NaN stays NaN.
 double DoubleRow::level(double value) const {
-  value = value < floor_ ? floor_ : value;
+  if (floor_ > 0.0 && value < floor_) value = floor_;
   if (options_.log == MelOptions::Log::none) return value;
+  if (options_.log == MelOptions::Log::piecewise) {
+    constexpr double e = std::numbers::e;
+    const double log = std::log(value);
+    return !(value > e) ? value / e : log <= e ? log / e : log;
+  }
   value += options_.log_offset;
   return factor_ * std::log(value < options_.amin ? options_.amin : value) - shift_;
 }
@@ -51,6 +57,9 @@ double DoubleRow::compute(const SignalView<Sample>& view, std::int64_t start, Sc
   for (int k = 0; k < n_bins_; ++k) {
     const double re = power[2 * k], im = power[2 * k + 1];
     power[k] = re * re + im * im + options_.power_offset;
+    if (power[k] < options_.power_floor) power[k] = options_.power_floor;
+    if (options_.power_ceiling && power[k] > *options_.power_ceiling)
+      power[k] = *options_.power_ceiling;
     if (options_.power == 1.0)
       power[k] = std::sqrt(power[k]);
     else if (options_.power != 2.0)

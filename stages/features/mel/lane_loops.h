@@ -39,13 +39,17 @@ struct RunTables {
 
   double power = 2.0;
   float power_offset = 0.0F;
+  bool is_limited = false;  // from power_floor to power_ceiling, after power_offset
+  float power_floor = 0.0F, power_ceiling = 0.0F;
 
   int n_mels = 0;                           // 0: the bins themselves are the row
   const std::int32_t* first_bin = nullptr;  // [n_mels]
   const std::int32_t* n_weights = nullptr;  // [n_mels]
   const float* weights = nullptr;           // bands one after another
 
-  float floor = 0.0F;  // of a value before its level; 0: none
+  bool has_steps = false;  // whether values have a floor or a piecewise logarithm
+  float floor = 0.0F;      // of a value before its level; 0: none
+  bool piecewise = false;  // level = value/e up to e, ln(value)/e up to e^e, then ln(value)
   // With a log, level = factor * ln(max(amin, value + offset)) - shift.
   bool log = false;
   float amin = 0.0F;

@@ -225,9 +225,26 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
 }
 
+[[gnu::noinline]] void floor_and_pieces(const RunTables& t, float* values) {
+  Lanes value = Lanes::load(values);
+  if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
+  if (t.piecewise) {
+    constexpr float e = 2.71828183F;
+    const Lanes ln = value.at_least(Lanes::all(1.0F)).ln();
+    const Floats log = ln.v <= e ? ln.v / e : ln.v;
+    value.v = value.v > e ? log : value.v / e;
+  }
+  value.store(values);
+}
+
 MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
-  if (t.floor > 0.0F) {
-    for (Lanes& value : values) value = value.at_least(Lanes::all(t.floor));
+  if (t.has_steps) {
+    for (Lanes& value : values) {
+      alignas(64) float copy[width];  // whose address is taken, so that values stay in registers
+      value.store(copy);
+      floor_and_pieces(t, copy);
+      value = Lanes::load(copy);
+    }
   }
   if (!t.log) return;
 #pragma GCC unroll 4
@@ -301,12 +318,24 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
         weighted_sum(sums[i], weights[i] + common, bins[i] + common * width, counts[i] - common);
 }
 
+[[gnu::noinline]] void limit_bins(const RunTables& t, float* power) {
+  const Lanes offset = Lanes::all(t.power_offset);
+  const Lanes floor = Lanes::all(t.power_floor), ceiling = Lanes::all(t.power_ceiling);
+  for (int k = 0; k < t.n_bins; ++k)
+    (Lanes::load(power + k * width) + offset)
+        .at_least(floor)
+        .at_most(ceiling)
+        .store(power + k * width);
+}
+
 void rows(const RunTables& t, float* power, float* const* out) {
-  if (t.power_offset > 0.0F || t.power != 2.0) {
+  if (t.is_limited) limit_bins(t, power);
+  const float offset = t.is_limited ? 0.0F : t.power_offset;
+  if (offset > 0.0F || t.power != 2.0) {
     const auto exponent = static_cast<float>(t.power / 2.0);
     for (int k = 0; k < t.n_bins; ++k) {
       Lanes p = Lanes::load(power + k * width);
-      if (t.power_offset > 0.0F) p = p + Lanes::all(t.power_offset);
+      if (offset > 0.0F) p = p + Lanes::all(offset);
       if (t.power == 1.0) {
         p = p.sqrt();
       } else if (t.power != 2.0) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <numbers>
 
 namespace melflow {
@@ -40,8 +41,14 @@ LaneTables::LaneTables(const MelPlan& plan) {
   run_.n_bins = plan.n_bins();
   run_.power = options.power;
   run_.power_offset = static_cast<float>(options.power_offset);
+  run_.power_floor = static_cast<float>(options.power_floor);
+  run_.power_ceiling = std::numeric_limits<float>::infinity();
+  if (options.power_ceiling) run_.power_ceiling = static_cast<float>(*options.power_ceiling);
+  run_.is_limited = options.power_floor > 0.0 || options.power_ceiling;
   run_.floor = static_cast<float>(band_floor(options));
-  run_.log = options.log != MelOptions::Log::none;
+  run_.piecewise = options.log == MelOptions::Log::piecewise;
+  run_.has_steps = run_.floor > 0.0F || run_.piecewise;
+  run_.log = has_plain_log(options);
   run_.amin = static_cast<float>(options.amin);
   run_.offset = static_cast<float>(options.log_offset);
   run_.factor = static_cast<float>(plan.log_factor());

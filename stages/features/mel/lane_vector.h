@@ -121,6 +121,8 @@ struct Lanes {
   MELFLOW_INLINE Lanes sqrt() const { return {square_root(v)}; }
   // The larger of the two; NaN if *this is NaN.
   MELFLOW_INLINE Lanes at_least(Lanes o) const { return {v < o.v ? o.v : v}; }
+  // The smaller of the two; NaN if *this is NaN.
+  MELFLOW_INLINE Lanes at_most(Lanes o) const { return {v > o.v ? o.v : v}; }
   MELFLOW_INLINE Lanes ln() const;
 };
 

@@ -46,7 +46,7 @@ double weight_at(const Triangle& t, double x) {
 // Returns the distance of neighbouring bins at which triangles are evaluated.
 double bin_step(const MelOptions& o) {
   using BinHz = MelOptions::BinHz;
-  const double rate = o.sample_rate;
+  const double rate = filter_rate(o);
   if (o.bin_hz == BinHz::exact) return rate / o.n_fft;
   if (o.bin_hz == BinHz::lhotse) return rate / (o.n_fft - 1);
   const int last = o.n_fft / 2;
@@ -91,9 +91,45 @@ double mel_to_hz(double mel, Scale scale) {
   return slaney_break_hz * std::exp(slaney_log_step * (mel - slaney_break_mel));
 }
 
+Filterbank given_filterbank(const MelOptions& o) {
+  const std::vector<double> matrix = filter_matrix(o);
+  const int n_bins = o.n_fft / 2 + 1;
+  Filterbank bank;
+  for (int m = 0; m < o.n_mels; ++m) {
+    const auto row = std::span(matrix).subspan(static_cast<std::size_t>(m) * n_bins,
+                                               static_cast<std::size_t>(n_bins));
+    MelBand band;
+    band.offset = static_cast<int>(bank.weights.size());
+    const auto is_weight = [](double w) { return w != 0.0; };
+    const auto first = std::find_if(row.begin(), row.end(), is_weight);
+    if (first != row.end()) {
+      const auto end = std::find_if(row.rbegin(), row.rend(), is_weight).base();
+      band.first_bin = static_cast<int>(first - row.begin());
+      band.count = static_cast<int>(end - first);
+      bank.weights.insert(bank.weights.end(), first, end);
+    }
+    const auto peak = std::max_element(row.begin(), row.end()) - row.begin();
+    band.centre_hz = static_cast<double>(peak) * o.sample_rate / o.n_fft;
+    bank.bands.push_back(band);
+  }
+  return bank;
+}
+
 }  // namespace
 
+std::vector<double> filter_matrix(const MelOptions& o) {
+  const auto& [numbers, rows, columns, file] = o.filters;
+  if (rows == o.n_mels && columns == o.n_fft / 2 + 1) return numbers;
+  std::vector<double> out;
+  out.reserve(numbers.size());
+  for (int c = 0; c < columns; ++c)
+    for (int r = 0; r < rows; ++r)
+      out.push_back(numbers[static_cast<std::size_t>(r) * columns + static_cast<std::size_t>(c)]);
+  return out;
+}
+
 Filterbank make_filterbank(const MelOptions& o) {
+  if (!o.filters.numbers.empty()) return given_filterbank(o);
   const bool over_mel = o.triangles == MelOptions::Triangles::mel;
   const double mel_low = hz_to_mel(o.fmin, o.mel_scale);
   const double mel_high = hz_to_mel(*o.fmax, o.mel_scale);

@@ -18,18 +18,21 @@ constexpr MelRange above_to(double lowest, double highest) { return {lowest, hig
 constexpr MelRange kAny{};
 
 bool has_bands(const O& o) { return o.output == O::Output::mel; }
-bool has_log(const O& o) { return o.log != O::Log::none; }
+bool has_triangles(const O& o) { return has_bands(o) && o.filters.numbers.empty(); }
 bool is_normalized(const O& o) { return o.normalize != O::Normalize::none; }
 bool is_fixed(const O& o) { return o.normalize == O::Normalize::fixed; }
 
 bool has_other_bins(const O& o) {
   if (o.bin_hz == O::BinHz::exact) return false;
-  return o.bin_hz == O::BinHz::lhotse || o.sample_rate % 2 != 0 || o.n_fft % 2 != 0;
+  return o.bin_hz == O::BinHz::lhotse || filter_rate(o) % 2 != 0 || o.n_fft % 2 != 0;
 }
 
 constexpr Needs kNothing{};
 constexpr Needs kDither{"dither", [](const O& o) { return o.dither > 0; }};
 constexpr Needs kPreemphasis{"preemphasis", [](const O& o) { return o.preemphasis > 0; }};
+constexpr Needs kSignalPreemphasis{
+    "preemphasis of the signal",
+    [](const O& o) { return o.preemphasis > 0 && o.preemphasis_of == O::PreemphasisOf::signal; }};
 constexpr Needs kShortWindow{"win_length below n_fft",
                              [](const O& o) { return o.win_length.value_or(o.n_fft) < o.n_fft; }};
 constexpr Needs kSlopingWindow{
@@ -49,10 +52,12 @@ constexpr Needs kPadding{"padding (center, pad or snip_edges)", [](const O& o) {
                          }};
 constexpr Needs kLastFrame{"drop_last: false", [](const O& o) { return !o.drop_last; }};
 constexpr Needs kBands{"output: mel", has_bands};
-constexpr Needs kWarp{"vtln_warp", [](const O& o) { return has_bands(o) && o.vtln_warp != 1.0; }};
+constexpr Needs kTriangles{"output: mel without filters", has_triangles};
+constexpr Needs kWarp{"vtln_warp",
+                      [](const O& o) { return has_triangles(o) && o.vtln_warp != 1.0; }};
 constexpr Needs kEnergy{"use_energy", [](const O& o) { return o.use_energy; }};
 constexpr Needs kDecibels{"log: db", [](const O& o) { return o.log == O::Log::db; }};
-constexpr Needs kLog{"log: ln, log10 or db", has_log};
+constexpr Needs kLog{"log: ln, log10 or db", has_plain_log};
 constexpr Needs kNormalize{"normalize", is_normalized};
 constexpr Needs kFixed{"normalize: fixed", is_fixed};
 constexpr Needs kOwnStatistics{"normalize: per_feature or all_features",
@@ -81,9 +86,14 @@ constexpr MelOptionRow kTable[] = {
      "factor k of the pre-emphasis x[t] - k x[t-1], which raises high frequencies", "",
      "0: none (Kaldi, NeMo: 0.97)", from_to(0, 1)},
     {"preemphasis_of", &O::preemphasis_of, "what pre-emphasis is applied to", "",
-     "signal: the whole recording or segment, whose first sample stays as it is; frame: each frame "
-     "by itself (Kaldi)",
-     kAny, kPreemphasis},
+     "signal: the whole recording or segment; frame: each frame by itself (Kaldi)", kAny,
+     kPreemphasis},
+    {"preemphasis_first", &O::preemphasis_first,
+     "first sample of a recording or segment after pre-emphasis", "",
+     "keep: x[0]; reflect: x[0] - k x[1] (XTTS, ECAPA); drop: it is left out (PaSST); replicate: "
+     "x[0] - k x[0]; librosa: 3 x[0] - x[1]",
+     kAny, kSignalPreemphasis,
+     [](const O& o) { return o.preemphasis_first != O::PreemphasisFirst::keep; }},
     {"remove_dc", &O::remove_dc, "subtracts from each frame the mean of its samples", "",
      "removes a constant offset of the recording (Kaldi)"},
 
@@ -146,6 +156,11 @@ constexpr MelOptionRow kTable[] = {
      "padding counts: ceil(samples / hop) centred frames (TensorFlow's SAME); without padding a "
      "frame needs one sample more than it has (Gemma)",
      kAny, kLastFrame, [](const O& o) { return o.drop_exact; }},
+    {"partial_frames", &O::partial_frames,
+     "frames that reach past the end of a recording or segment and its padding, into zeros", "",
+     "none; last: one if samples are left, at least one (python_speech_features); all: each that "
+     "begins before the end (TensorFlow's pad_end)",
+     kAny, kNothing, [](const O& o) { return o.partial_frames != O::PartialFrames::none; }},
 
     {"normalized", &O::normalized, "number by which the spectrum is divided", "",
      "none: 1; window: the square root of the window's sum of squares; frame_length: the square "
@@ -154,39 +169,54 @@ constexpr MelOptionRow kTable[] = {
      above_to(0, 16)},
     {"power_offset", &O::power_offset, "number added to the squared magnitude of every bin", "",
      "keeps silence above 0 (HiFi-GAN: 1e-9)", from_to(0, kLargest)},
+    {"power_floor", &O::power_floor, "lower limit of the squared magnitude of every bin", "",
+     "after power_offset, before power (ESPnet's TTS: 1e-10)", from_to(0, kLargest), kNothing,
+     [](const O& o) { return o.power_floor > 0; }},
+    {"power_ceiling", &O::power_ceiling, "upper limit of the squared magnitude of every bin", "",
+     "at least power_floor; not set: none", above_to(0, kLargest), kNothing,
+     [](const O& o) { return o.power_ceiling.has_value(); }},
     {"output", &O::output, "meaning of the columns of a row", "",
      "mel: mel bands; spectrogram: the n_fft / 2 + 1 bins of the spectrum"},
 
     {"n_mels", &O::n_mels, "number of mel bands", "", "each band is a column of a row",
      from_to(1, 65536), kBands},
+    {"filters", &O::filters, "weights of the bins in the mel bands, instead of triangles", "",
+     "the path of a .npy file with n_mels rows of n_fft / 2 + 1 numbers, or with as many columns "
+     "and rows; or a list of such rows",
+     from_to(-1e6, 1e6), kBands, [](const O& o) { return !o.filters.numbers.empty(); }},
+    {"filter_rate", &O::filter_rate, "sample rate that the mel bands are made for", "Hz",
+     "fmin, fmax and the frequencies of the bins are as at this rate; not set: sample_rate "
+     "(StyleTTS 2: 16000, with samples of 24000)",
+     from_to(100, 10'000'000), kTriangles,
+     [](const O& o) { return filter_rate(o) != o.sample_rate; }},
     {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "lower frequencies are ignored",
-     from(0), kBands},
+     from(0), kTriangles},
     {"fmax", &O::fmax, "upper edge of the highest mel band", "Hz",
      "0 or negative: that many Hz below sample_rate / 2; not set: sample_rate / 2 (with bin_hz: "
      "torchaudio, rounded down to whole Hz)",
-     kAny, kBands},
+     kAny, kTriangles},
     {"mel_scale", &O::mel_scale, "formula from frequency to mel that spaces the bands", "",
      "htk: 2595 log10(1 + f/700); kaldi: 1127 ln(1 + f/700); slaney: linear below 1 kHz, "
      "logarithmic above",
-     kAny, kBands},
+     kAny, kTriangles},
     {"norm", &O::mel_norm, "scaling of the triangles that weight the bins of a mel band", "",
      "none: peaks are 1; slaney: areas over Hz are 1; 1, 2, inf: that norm of a band's weights is "
      "1 (librosa)",
-     kAny, kBands},
+     kAny, kTriangles},
     {"triangles", &O::triangles, "shape of the triangles that weight the bins of a mel band", "",
      "hz: flanks straight over Hz; mel: flanks straight over mel (Kaldi); left_width: over Hz, the "
      "right flank as wide as the left one (SpeechBrain)",
-     kAny, kBands},
+     kAny, kTriangles},
     {"bin_hz", &O::bin_hz, "frequency of bin k where the triangles of the mel bands weight it", "",
      "exact: k sample_rate / n_fft; torchaudio, speechbrain: evenly up to sample_rate / 2 in whole "
      "Hz; lhotse: k sample_rate / (n_fft - 1)",
-     kAny, kBands, has_other_bins},
+     kAny, kTriangles, has_other_bins},
     {"htk_mode", &O::htk_mode, "bins and floor of the mel bands as in HTK", "",
      "kaldi: without the first bin of the lowest band (fmin above 0), bands below 1 raised to 1; "
      "htk: bins by HTK's rule, floor 1 with a log; false: neither",
-     kAny, kBands},
+     kAny, kTriangles},
     {"vtln_warp", &O::vtln_warp, "factor of the vocal tract length normalisation (VTLN)", "",
-     "divides the frequencies of the bands' edges; 1: no warping", from_to(0.1, 10), kBands},
+     "divides the frequencies of the bands' edges; 1: no warping", from_to(0.1, 10), kTriangles},
     {"vtln_low", &O::vtln_low, "lower end of the frequencies that vtln_warp divides", "Hz",
      "below, the warping fades out towards fmin", kAny, kWarp},
     {"vtln_high", &O::vtln_high, "upper end of the frequencies that vtln_warp divides", "Hz",
@@ -210,7 +240,8 @@ constexpr MelOptionRow kTable[] = {
      "true: the last one; false: the first one", kAny, kEnergy},
 
     {"log", &O::log, "logarithm of the bands or bins", "",
-     "none: linear values; ln: natural; log10: base 10; db: decibels, 20/power times log10"},
+     "none: linear values; ln: natural; log10: base 10; db: decibels, 20/power times log10; "
+     "piecewise: of torchaudio's RNN-T pipelines, x/e up to e, ln(x)/e up to e^e, then ln(x)"},
     {"amin", &O::amin, "floor of a band or bin before the logarithm", "",
      "in the unit that power gives: a power or an amplitude; keeps silence finite",
      from_to(kSmallest, kLargest), kLog},

@@ -28,7 +28,7 @@ struct Complaints {
 
 // torchaudio's default fmax is a whole number of Hz.
 double default_fmax(const MelOptions& o) {
-  const double nyquist = o.sample_rate / 2.0;
+  const double nyquist = filter_rate(o) / 2.0;
   return o.bin_hz == MelOptions::BinHz::torchaudio ? std::floor(nyquist) : nyquist;
 }
 
@@ -68,7 +68,7 @@ void check_ranges(const MelOptions& o, Complaints& c) {
             check(value.value);
           } else if constexpr (std::is_same_v<T, std::vector<double>>) {
             for (const double one : value) check(one);
-          } else if constexpr (std::is_same_v<T, MelOptions::WindowValues>) {
+          } else if constexpr (requires { value.numbers; }) {
             // Only the first wrong one: there may be thousands.
             const auto wrong = std::find_if_not(value.numbers.begin(), value.numbers.end(),
                                                 [&](double one) { return row.range.has(one); });
@@ -97,6 +97,23 @@ void check_window_values(const MelOptions& o, Complaints& c) {
             "all zeros", "at least one other number");
 }
 
+void check_filters(const MelOptions& o, Complaints& c) {
+  const auto& [values, rows, columns_, file] = o.filters;
+  if (values.empty()) return;
+  const int bins = o.n_fft / 2 + 1;
+  const bool fits =
+      (rows == o.n_mels && columns_ == bins) || (rows == bins && columns_ == o.n_mels);
+  const int bands = columns_ == bins ? rows : rows == bins ? columns_ : o.n_mels;
+  std::ostringstream advice;
+  if (bands != o.n_mels) advice << "; for this one set n_mels: " << bands;
+  c.require(fits, "filters", std::to_string(rows) + " by " + std::to_string(columns_) + " numbers",
+            o.n_mels, " by ", bins, " or ", bins, " by ", o.n_mels,
+            ", the bands (n_mels) and the bins (n_fft / 2 + 1)", advice.str());
+  const auto is_zero = [](double value) { return value == 0.0; };
+  c.require(!std::all_of(values.begin(), values.end(), is_zero), "filters", "all zeros",
+            "at least one other number");
+}
+
 void check_framing(const MelOptions& o, Complaints& c) {
   c.require(o.win_length.value_or(0) <= o.n_fft, "win_length", o.win_length.value_or(0),
             "at most n_fft (", o.n_fft, ") samples");
@@ -121,18 +138,32 @@ void check_framing(const MelOptions& o, Complaints& c) {
     c.require(o.pad_zeros == 0, "pad_zeros", o.pad_zeros, "0 when snip_edges is set");
     c.require(*o.snip_edges || !o.drop_exact, "drop_exact", "true",
               "false when snip_edges is false, which has a frame for every hop");
+    c.require(*o.snip_edges || o.partial_frames == MelOptions::PartialFrames::none,
+              "partial_frames", name_of(o.partial_frames),
+              "none when snip_edges is false, which has a frame for every hop");
   }
+  c.require(!o.drop_exact || o.partial_frames == MelOptions::PartialFrames::none, "partial_frames",
+            name_of(o.partial_frames), "none with drop_exact, which drops even whole frames");
+}
+
+void check_bins(const MelOptions& o, Complaints& c) {
+  if (o.power_ceiling)
+    c.require(*o.power_ceiling >= o.power_floor, "power_ceiling", *o.power_ceiling,
+              "at least power_floor (", o.power_floor, ")");
 }
 
 void check_bands(const MelOptions& o, Complaints& c) {
-  const double nyquist = o.sample_rate / 2.0;
+  if (!o.filters.numbers.empty()) return check_filters(o, c);
+  const double nyquist = filter_rate(o) / 2.0;
+  const char* const rate = o.filter_rate ? "filter_rate" : "sample_rate";
   const double given = o.fmax.value_or(0.0);
   const double fmax = given > 0.0 ? given : default_fmax(o) + given;
-  if (o.sample_rate >= 1) {
-    c.require(given <= nyquist && fmax > 0.0, "fmax", given, "at most sample_rate / 2 (", nyquist,
+  if (filter_rate(o) >= 1) {
+    c.require(given <= nyquist && fmax > 0.0, "fmax", given, "at most ", rate, " / 2 (", nyquist,
               " Hz); 0 or less counts down from there");
   }
-  const char* const by_default = o.fmax ? "" : ", which is half of sample_rate where it is not set";
+  std::string by_default;
+  if (!o.fmax) by_default.append(", which is half of ").append(rate).append(" where it is not set");
   if (fmax > 0.0)
     c.require(!(o.fmin >= fmax), "fmin", o.fmin, "below fmax (", fmax, " Hz", by_default, ")");
   if (o.vtln_warp == 1.0) return;
@@ -140,7 +171,7 @@ void check_bands(const MelOptions& o, Complaints& c) {
   c.require(o.vtln_low > o.fmin && o.vtln_low < high, "vtln_low", o.vtln_low, "above fmin (",
             o.fmin, " Hz) and below vtln_high (", high, " Hz)");
   c.require(high > o.vtln_low && high < fmax, "vtln_high", o.vtln_high, "above vtln_low (",
-            o.vtln_low, " Hz) and below fmax (", fmax, " Hz), or negative: from sample_rate / 2");
+            o.vtln_low, " Hz) and below fmax (", fmax, " Hz), or negative: from ", rate, " / 2");
   // The linear part in the middle must stay within the range after warping.
   const double low_edge = o.vtln_low * std::max(1.0, o.vtln_warp);
   const double high_edge = high * std::min(1.0, o.vtln_warp);
@@ -149,15 +180,16 @@ void check_bands(const MelOptions& o, Complaints& c) {
 }
 
 void check_log(const MelOptions& o, Complaints& c) {
-  const bool log = o.log != MelOptions::Log::none;
+  const bool log = has_plain_log(o);
   const auto& [ref, ref_is_max] = o.ref;
-  constexpr const char* kAdvice = " when log is none; set log: db, ln or log10, or remove this";
-  c.require(log || ref == 1.0, "ref", ref, "1", kAdvice);
+  const std::string advice =
+      " when log is " + std::string(name_of(o.log)) + "; set log: db, ln or log10, or remove this";
+  c.require(log || ref == 1.0, "ref", ref, "1", advice);
   c.require(!ref_is_max || ref == 1.0, "ref", ref,
             "1 when the utterance's maximum is the reference");
-  c.require(log || !ref_is_max, "ref", "max", "a number", kAdvice);
-  c.require(log || o.log_offset == 0.0, "log_offset", o.log_offset, "0", kAdvice);
-  if (o.top_db) c.require(log, "top_db", *o.top_db, "absent", kAdvice);
+  c.require(log || !ref_is_max, "ref", "max", "a number", advice);
+  c.require(log || o.log_offset == 0.0, "log_offset", o.log_offset, "0", advice);
+  if (o.top_db) c.require(log, "top_db", *o.top_db, "absent", advice);
   c.require(!o.use_energy || (!ref_is_max && !o.top_db), "use_energy", "true",
             "false with ref: max or top_db, which are for levels only");
 }
@@ -186,6 +218,7 @@ std::vector<MelOptionProblem> check(const MelOptions& options) {
   Complaints c;
   check_ranges(options, c);
   check_framing(options, c);
+  check_bins(options, c);
   check_bands(options, c);
   check_log(options, c);
   check_normalize(options, c);
@@ -196,6 +229,7 @@ MelOptions resolve(const MelOptions& options) {
   MelOptions o = options;
   o.win_length = options.win_length.value_or(o.n_fft);
   o.hop = options.hop.value_or(std::max(*o.win_length / 2, 1));
+  o.filter_rate = filter_rate(options);
   if (o.snip_edges == true) o.snip_edges.reset();  // center is false already
   const int frame = o.align == MelOptions::Align::left ? *o.win_length : o.n_fft;
   if (o.snip_edges) {
@@ -204,7 +238,7 @@ MelOptions resolve(const MelOptions& options) {
     o.pad = options.pad.value_or(o.center ? frame / 2 : 0);
     o.center = *o.pad > 0;  // when resolved: whether the ends are padded
   }
-  const double nyquist = o.sample_rate / 2.0;
+  const double nyquist = filter_rate(o) / 2.0;
   const auto from_top = [](double hz, double top) { return hz > 0.0 ? hz : top + hz; };
   o.fmax = from_top(options.fmax.value_or(0.0), default_fmax(o));
   o.vtln_high = from_top(options.vtln_high, nyquist);
@@ -227,7 +261,8 @@ MelOptions canonical(const MelOptions& options) {
 
 double band_floor(const MelOptions& options) {
   using HtkMode = MelOptions::HtkMode;
-  if (options.output == MelOptions::Output::spectrogram) return 0.0;
+  if (options.output == MelOptions::Output::spectrogram || !options.filters.numbers.empty())
+    return 0.0;
   const bool log = options.log != MelOptions::Log::none;
   const bool is_floored =
       options.htk_mode == HtkMode::kaldi || (options.htk_mode == HtkMode::htk && log);

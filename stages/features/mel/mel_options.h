@@ -6,8 +6,8 @@
 // The steps for each frame of an utterance (a file or one segment), in this order:
 //   samples * input_scale, + dither, pre-emphasis of the signal, padding at the utterance's ends,
 //   frame, - its mean (remove_dc), raw energy, pre-emphasis of the frame, window, energy,
-//   |rfft|^2 + power_offset, ^(power/2), mel bands, log; then the steps that need the whole
-//   utterance (utterance_steps.h): reference, top_db, normalisation.
+//   |rfft|^2 + power_offset, power_floor and power_ceiling, ^(power/2), mel bands, log; then the
+//   steps that need the whole utterance (utterance_steps.h): reference, top_db, normalisation.
 // Every step but framing, window, rfft and power can be off.
 
 #pragma once
@@ -72,6 +72,17 @@ struct MelOptions {
   }
   enum class PreemphasisOf { signal, frame };
   friend constexpr auto names(PreemphasisOf) { return choice_names("signal", "frame"); }
+  // y[0] of y[t] = x[t] - k x[t-1]: x[0]; x[0] - k x[1] (torch.nn.functional.pad with reflect); no
+  // y[0], y[1] is the first sample; x[0] - k x[0]; 3 x[0] - x[1] (librosa.effects.preemphasis). A
+  // signal of one sample has x[1] = x[0].
+  enum class PreemphasisFirst { keep, reflect, drop, replicate, librosa };
+  friend constexpr auto names(PreemphasisFirst) {
+    return choice_names("keep", "reflect", "drop", "replicate", "librosa");
+  }
+  // Frames that reach past the end, into zeros: none; the first of them, if samples are behind the
+  // last whole frame, and one in any case; all that begin before the end.
+  enum class PartialFrames { none, last, all };
+  friend constexpr auto names(PartialFrames) { return choice_names("none", "last", "all"); }
   enum class Normalized { none, window, frame_length };
   friend constexpr auto names(Normalized) { return choice_names("none", "window", "frame_length"); }
   enum class Output { mel, spectrogram };
@@ -97,9 +108,13 @@ struct MelOptions {
   enum class HtkMode { off, kaldi, htk };
   friend constexpr auto names(HtkMode) { return choice_names("false", "kaldi", "htk"); }
   // db: the factor is 20/power, so 10*log10 for power 2 and 20*log10 for power 1; a level in
-  // decibels is then the same for both. ln and log10: natural factors.
-  enum class Log { none, ln, log10, db };
-  friend constexpr auto names(Log) { return choice_names("none", "ln", "log10", "db"); }
+  // decibels is then the same for both. ln and log10: natural factors. piecewise:
+  // x/e up to e, ln(x)/e up to e^e, then ln(x), as torchaudio's pipelines for RNN-T assign first
+  // one of two pieces, then the other.
+  enum class Log { none, ln, log10, db, piecewise };
+  friend constexpr auto names(Log) {
+    return choice_names("none", "ln", "log10", "db", "piecewise");
+  }
   enum class Normalize { none, fixed, per_feature, all_features };
   friend constexpr auto names(Normalize) {
     return choice_names("none", "fixed", "per_feature", "all_features");
@@ -124,6 +139,14 @@ struct MelOptions {
     friend bool operator==(const WindowValues&, const WindowValues&) = default;
   };
 
+  // A matrix [rows][columns], and the .npy file that it was read from; "" if it was written out.
+  struct Filters {
+    std::vector<double> numbers;
+    int rows = 0, columns = 0;
+    std::string file;
+    friend bool operator==(const Filters&, const Filters&) = default;
+  };
+
   int sample_rate = 16000;
 
   // Conditioning. Full scale is 1 before input_scale.
@@ -132,6 +155,7 @@ struct MelOptions {
   std::int64_t dither_seed = 0;
   double preemphasis = 0.0;  // k of x[t] - k x[t-1]; of a frame's first sample: x[0] - k x[0]
   PreemphasisOf preemphasis_of = PreemphasisOf::signal;
+  PreemphasisFirst preemphasis_first = PreemphasisFirst::keep;
   bool remove_dc = false;
 
   // Framing.
@@ -158,17 +182,22 @@ struct MelOptions {
   bool drop_last = false;
   // Drops the last frame where it ends with the last sample, or with the last one of the padding.
   bool drop_exact = false;
+  PartialFrames partial_frames = PartialFrames::none;
 
   // Spectrum.
   Normalized normalized = Normalized::none;
   double power = 2.0;
   double power_offset = 0.0;
+  double power_floor = 0.0;
+  std::optional<double> power_ceiling;
   Output output = Output::mel;
 
   // Filterbank.
   int n_mels = 128;
   double fmin = 0.0;
-  std::optional<double> fmax;  // 0 or less: relative to sample_rate / 2, the default
+  std::optional<double> fmax;      // 0 or less: relative to filter_rate / 2, the default
+  std::optional<int> filter_rate;  // default sample_rate
+  Filters filters;                 // instead of all triangles: [n_mels][n_bins], or transposed
   BinHz bin_hz = BinHz::exact;
   MelScale mel_scale = MelScale::htk;
   MelNorm mel_norm = MelNorm::none;
@@ -213,10 +242,11 @@ struct MelOptions {
   // A pointer to any of the members.
   template <class... Types>
   using MemberOf = std::variant<Types MelOptions::*...>;
-  using Member = MemberOf<bool, int, std::int64_t, double, std::optional<bool>, std::optional<int>,
-                          std::optional<double>, std::vector<double>, Reference, WindowValues,
-                          Window, Align, PadMode, PreemphasisOf, Normalized, Output, MelScale,
-                          MelNorm, Triangles, BinHz, HtkMode, Log, Normalize, NormEpsTo, Precision>;
+  using Member =
+      MemberOf<bool, int, std::int64_t, double, std::optional<bool>, std::optional<int>,
+               std::optional<double>, std::vector<double>, Reference, WindowValues, Filters, Window,
+               Align, PadMode, PreemphasisOf, PreemphasisFirst, PartialFrames, Normalized, Output,
+               MelScale, MelNorm, Triangles, BinHz, HtkMode, Log, Normalize, NormEpsTo, Precision>;
 
   friend bool operator==(const MelOptions&, const MelOptions&) = default;
 };
@@ -235,14 +265,30 @@ struct MelOptionProblem {
 // Returns every problem of the options; empty if a MelPlan can be made of them.
 std::vector<MelOptionProblem> check(const MelOptions& options);
 
-// Fills in derived defaults: win_length, hop, pad, fmax and vtln_high [Hz], gauss_std; the ends if
-// snip_edges decides them. Requires check(options) to be empty.
+// Fills in derived defaults: win_length, hop, pad, filter_rate, fmax and vtln_high [Hz], gauss_std;
+// the ends if snip_edges decides them. Requires check(options) to be empty.
 MelOptions resolve(const MelOptions& options);
 
 // The form that an output records: resolve(options), further unified for options that yield the
 // same rows. A floor is as high as its effect, a list of equal numbers is one number, and a
 // deviation that is not used is 1. Requires check(options) to be empty.
 MelOptions canonical(const MelOptions& options);
+
+// The sample rate that the filters are made for.
+inline int filter_rate(const MelOptions& o) { return o.filter_rate.value_or(o.sample_rate); }
+
+// The samples at the start of an utterance that pre-emphasis leaves out: 0 or 1.
+inline int dropped_samples(const MelOptions& o) {
+  return o.preemphasis > 0 && o.preemphasis_of == MelOptions::PreemphasisOf::signal &&
+                 o.preemphasis_first == MelOptions::PreemphasisFirst::drop
+             ? 1
+             : 0;
+}
+
+// Whether a band or bin becomes factor * log(...): MelPlan's log_factor() and log_shift().
+inline bool has_plain_log(const MelOptions& o) {
+  return o.log != MelOptions::Log::none && o.log != MelOptions::Log::piecewise;
+}
 
 // The lower limit of a band before its level; 0: none. HTK's assumes samples in the range of int16.
 double band_floor(const MelOptions& options);

@@ -113,6 +113,7 @@ MelPlan::MelPlan(const MelOptions& options) {
   frame_length_ = left ? window_length() : n_fft();
   window_begin_ = left ? 0 : (n_fft() - window_length()) / 2;
   // Kaldi's centre of frame t is t * hop + hop / 2.
+  dropped_ = dropped_samples(options_);
   lead_ = options_.snip_edges ? frame_length_ / 2 - hop() / 2 : *options_.pad + options_.pad_zeros;
 
   const std::vector<double> shape = make_window(options_);
@@ -154,7 +155,11 @@ int MelPlan::energy_column() const {
 std::vector<double> MelPlan::column_hz() const {
   std::vector<double> hz;
   if (options_.output == MelOptions::Output::mel) {
-    for (const MelBand& band : bands_) hz.push_back(band.centre_hz);
+    // A triangle of another rate is at another frequency.
+    const bool is_given = !options_.filters.numbers.empty();
+    const double factor =
+        is_given ? 1.0 : static_cast<double>(options_.sample_rate) / filter_rate(options_);
+    for (const MelBand& band : bands_) hz.push_back(band.centre_hz * factor);
   } else {
     const double bin_hz = static_cast<double>(options_.sample_rate) / n_fft();
     for (int k = 0; k < n_bins(); ++k) hz.push_back(k * bin_hz);
@@ -165,29 +170,35 @@ std::vector<double> MelPlan::column_hz() const {
 }
 
 std::int64_t MelPlan::frames(std::int64_t n_samples) const {
+  n_samples -= dropped_;
   if (n_samples <= 0) return 0;
   std::int64_t count = 0;
   if (options_.snip_edges) {
     count = (n_samples + hop() / 2) / hop();
   } else {
-    const std::int64_t padded = n_samples + 2 * lead_;
-    count = padded < frame_length_ ? 0 : 1 + (padded - frame_length_) / hop();
-    if (options_.drop_exact && !options_.drop_last && count > 0 &&
-        (padded - frame_length_) % hop() == 0)
-      --count;
+    const std::int64_t padded = n_samples + 2 * lead_, behind = padded - frame_length_;
+    if (options_.partial_frames == MelOptions::PartialFrames::all)
+      count = (padded + hop() - 1) / hop();
+    else if (options_.partial_frames == MelOptions::PartialFrames::last)
+      count = behind <= 0 ? 1 : 1 + (behind + hop() - 1) / hop();
+    else
+      count = behind < 0 ? 0 : 1 + behind / hop();
+    if (options_.drop_exact && !options_.drop_last && count > 0 && behind % hop() == 0) --count;
   }
   return options_.drop_last ? std::max<std::int64_t>(count - 1, 0) : count;
 }
 
 std::int64_t MelPlan::frames_ready(std::int64_t n_seen) const {
-  const std::int64_t right_extent = frame_length_ - lead_;  // of frame 0
+  const std::int64_t right_extent = frame_length_ - lead_ + dropped_;  // of frame 0
   // Reflection at the left end: sample -P is sample P, or P - 1 if the end is repeated. Zeros on
   // either side reduce the samples needed.
-  const std::int64_t reflected = lead_ - 2 * std::int64_t{options_.pad_zeros};
+  const std::int64_t reflected = lead_ - 2 * std::int64_t{options_.pad_zeros} + dropped_;
   std::int64_t needed = right_extent;
   if (lead_ > 0 && options_.pad_mode == PadMode::reflect) needed = std::max(needed, reflected + 1);
   if (lead_ > 0 && options_.pad_mode == PadMode::symmetric) needed = std::max(needed, reflected);
-  if (n_seen < std::max<std::int64_t>(needed, 1)) return 0;
+  // The first sample may need the second one.
+  const bool is_plain = options_.preemphasis_first == MelOptions::PreemphasisFirst::keep;
+  if (n_seen < std::max<std::int64_t>(needed, is_plain ? 1 : 2)) return 0;
   return std::clamp<std::int64_t>(1 + (n_seen - right_extent) / hop(), 0, frames(n_seen));
 }
 

@@ -37,7 +37,11 @@ class MelPlan {
   // Samples that a frame takes: n_fft, or win_length if the window is left-aligned.
   int frame_length() const { return frame_length_; }
   // The utterance's sample at which a frame begins; negative in the padding.
-  std::int64_t start(std::int64_t frame) const { return frame * hop() - lead_; }
+  std::int64_t start(std::int64_t frame) const { return frame * hop() - lead_ + dropped_; }
+  // Samples at the utterance's start that are in no frame; the padding begins behind them.
+  int dropped() const { return dropped_; }
+  // Samples of padding behind an utterance; positions after them are zeros.
+  std::int64_t padding_behind() const { return lead_; }
   // [frame_length], zero outside win_length, including the factor of `normalized`.
   std::span<const double> window_double() const { return window_double_; }
   std::span<const float> window() const { return window_; }
@@ -58,10 +62,11 @@ class MelPlan {
   double log_factor() const { return log_factor_; }
   double log_shift() const { return log_shift_; }
 
-  // The number of frames of an utterance of n_samples. Centred: 1 + n/hop for even n_fft; else 1 +
-  // (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop; one less with drop_last, and with
-  // drop_exact where the division leaves no remainder. 0 for an utterance without samples, and for
-  // an unpadded one shorter than a frame.
+  // The number of frames of an utterance of n_samples, of which dropped() do not count. Centred:
+  // 1 + n/hop for even n_fft; else 1 + (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop;
+  // one less with drop_last, and with drop_exact where the division leaves no remainder.
+  // partial_frames rounds up: 1 + (n - frame)/hop (last), n/hop (all). 0 for an utterance without
+  // samples, and for an unpadded one shorter than a frame without partial_frames.
   std::int64_t frames(std::int64_t n_samples) const;
   // The number of frames that can be computed when the first n_seen samples of an utterance are
   // known, but not whether more follow. Never more than frames(n_seen).
@@ -78,6 +83,7 @@ class MelPlan {
   int columns_ = 0;
   int frame_length_ = 0;
   int window_begin_ = 0;
+  int dropped_ = 0;
   std::int64_t lead_ = 0;  // frame 0 starts that many samples before the utterance; may be negative
   std::vector<double> window_double_;
   std::vector<float> window_;

@@ -44,7 +44,8 @@ std::int64_t padded_index(std::int64_t i, std::int64_t length, PadMode mode) {
 
 std::int64_t padded_index(std::int64_t i, std::int64_t length, const Padding& padding) {
   if (i >= 0 && i < length) return i;
-  if (padding.zeros == 0) return padded_index(i, length, padding.mode);
+  if (padding.is_plain) return padded_index(i, length, padding.mode);
+  if (i >= length + padding.silent_from) return kSilence;
   const std::int64_t longer = length + 2 * padding.zeros;
   const std::int64_t at = padded_index(i + padding.zeros, longer, padding.mode);
   const std::int64_t own = at - padding.zeros;
@@ -99,7 +100,10 @@ std::uint64_t mixed(std::uint64_t x) {
 Padding padding_of(const MelPlan& plan) {
   const MelOptions& o = plan.options();
   const bool is_ramp = o.pad_mode == PadMode::linear_ramp && o.pad.value_or(0) > 0;
-  return {o.pad_mode, o.pad_zeros, is_ramp ? *o.pad : 0};
+  Padding out{o.pad_mode, o.pad_zeros, is_ramp ? *o.pad : 0};
+  if (o.partial_frames != MelOptions::PartialFrames::none) out.silent_from = plan.padding_behind();
+  out.is_plain = out.zeros == 0 && out.silent_from == Padding::kNever;
+  return out;
 }
 
 template <class Sample>
@@ -151,9 +155,22 @@ Conditioner::Conditioner(const MelPlan& plan) {
   seed_ = o.dither_seed;
   (o.preemphasis_of == MelOptions::PreemphasisOf::signal ? signal_preemphasis_
                                                          : frame_preemphasis_) = o.preemphasis;
+  first_ = o.preemphasis_first;
+  dropped_ = plan.dropped();
   remove_dc_ = o.remove_dc;
   raw_energy_ = o.use_energy && o.raw_energy;
   needed_ = dither_ > 0 || o.preemphasis > 0 || remove_dc_ || raw_energy_ || padding_.ramp > 0;
+}
+
+// Returns the utterance's first sample after pre-emphasis; at(i) is sample i before it.
+template <class Real, class At>
+Real Conditioner::first_sample(const At& at, bool is_alone) const {
+  using First = MelOptions::PreemphasisFirst;
+  const Real x0 = at(0);
+  if (first_ == First::keep) return x0;
+  const Real x1 = first_ == First::replicate || is_alone ? x0 : at(1);
+  if (first_ == First::librosa) return Real{3} * x0 - x1;
+  return x0 - static_cast<Real>(signal_preemphasis_) * x1;
 }
 
 // Applies scale, dither and pre-emphasis of the signal, then the padding.
@@ -180,15 +197,18 @@ void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, Rea
     if (dither_ == 0) return value;
     return value + static_cast<Real>(dither_ * noise.at(view.noise_at + at));
   };
-  const std::int64_t length = known_length(view);
+  const std::int64_t from = start - dropped_, length = known_length(view) - dropped_;
   for (int i = 0; i < length_; ++i) {
-    const std::int64_t at = padded_index(start + i, length, padding_);
-    out[i] = at == kSilence ? Real{0} : dithered(at);
+    std::int64_t at = padded_index(from + i, length, padding_);
+    if (at != kSilence) at += dropped_;
+    out[i] = at == kSilence     ? Real{0}
+             : k > 0 && at == 0 ? first_sample<Real>(dithered, length == 1)
+                                : dithered(at);
     if (k > 0 && at > 0) out[i] -= k * dithered(at - 1);
   }
   if (padding_.ramp == 0) return;
   for (int i = 0; i < length_; ++i)
-    out[i] *= static_cast<Real>(ramp_at(start + i, length, padding_));
+    out[i] *= static_cast<Real>(ramp_at(from + i, length, padding_));
 }
 
 template <class Sample, class Real>

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "stages/features/mel/mel_plan.h"
 
@@ -35,6 +36,10 @@ struct Padding {
   MelOptions::PadMode mode = MelOptions::PadMode::reflect;
   std::int64_t zeros = 0;  // [samples]
   std::int64_t ramp = 0;   // [samples] of padding with linear_ramp, else 0
+  // [samples] behind the utterance from which on there are zeros, whatever the mode.
+  std::int64_t silent_from = kNever;
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
+  bool is_plain = true;  // only the mode matters
 };
 Padding padding_of(const MelPlan& plan);
 
@@ -77,6 +82,8 @@ class Conditioner {
  private:
   template <class Sample, class Real>
   void signal(const SignalView<Sample>& view, std::int64_t start, Real* out) const;
+  template <class Real, class At>
+  Real first_sample(const At& at, bool is_alone) const;
 
   bool needed_ = false;
   int length_ = 0;
@@ -86,6 +93,8 @@ class Conditioner {
   double dither_ = 0.0;
   std::int64_t seed_ = 0;
   double signal_preemphasis_ = 0.0;
+  MelOptions::PreemphasisFirst first_ = MelOptions::PreemphasisFirst::keep;
+  int dropped_ = 0;
   double frame_preemphasis_ = 0.0;
   bool remove_dc_ = false;
   bool raw_energy_ = false;
