@@ -14,6 +14,7 @@
 #include "pipeline/base/text.h"
 #include "pipeline/plan/plan.h"
 #include "stages/features/mel/mel_presets.h"
+#include "stages/front_ends.h"
 
 namespace melflow {
 namespace {
@@ -82,9 +83,12 @@ std::string presets_markdown() {
   std::string out = "| preset | gives | computed by | Hz | nodes |\n|---|---|---|---|---|\n";
   for (const FrontEnd& f : front_ends()) {
     std::string nodes(f.text);
-    for (std::size_t at = 0; (at = nodes.find('\n', at)) != nodes.npos;) nodes.replace(at, 1, "`, `");
-    out += fmt::format("| `{}` | {} | {} | {} | `{}` |\n", f.name, f.summary, f.source,
-                       find_preset(f.name)->options.sample_rate, nodes);
+    for (std::size_t at = 0; (at = nodes.find('\n', at)) != nodes.npos;)
+      nodes.replace(at, 1, "`, `");
+    const MelPreset* of_mel = find_preset(f.name);
+    out += fmt::format(
+        "| `{}` | {} | {} | {} | `{}` |\n", f.name, f.summary, f.source,
+        of_mel != nullptr ? of_mel->options.sample_rate : f.sample_rate_of("samples"), nodes);
   }
   return out;
 }

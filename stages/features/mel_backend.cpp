@@ -7,6 +7,7 @@
 
 #include "cuda/gpu.h"
 #include "pipeline/base/text.h"
+#include "stages/front_end_nodes.h"
 
 namespace melflow {
 
@@ -194,14 +195,10 @@ void check(const MelBackendOptions& options, PlanCheck& check) {
 
 namespace {
 
-std::string text_of(const NodeSpec& spec, const char* option, const char* unset) {
-  const Value* value = spec.options.find(option);
-  return value != nullptr && value->is_scalar() ? value->text() : unset;
-}
-
 // The nodes that compute the bands.
 std::vector<NodeSpec> nodes_of_backend(const NodeSpec& spec) {
-  const std::string text = text_of(spec, "backend", "cpu");
+  const Value* backend = spec.options.find("backend");
+  const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "cpu";
   if (text != "cuda" && text != "auto") return {spec};
   // An automatic choice must not start a driver before the run.
   if (text == "auto" && (!cuda::gpus().may_have_some() || !can_run(spec))) return {spec};
@@ -227,19 +224,7 @@ std::vector<NodeSpec> nodes_of_backend(const NodeSpec& spec) {
 }  // namespace
 
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
-  std::vector<NodeSpec> out = nodes_of_backend(spec);
-  const MelPreset* preset = find_preset(text_of(spec, "preset", ""));
-  if (preset == nullptr) return out;
-  for (const FrontEndNode& after : preset->after) {
-    NodeSpec node{fmt::format("{}.{}", spec.name, after.stage), spec.mark,
-                  Value::map({}, spec.mark)};
-    node.options.set("stage", Value::scalar(std::string(after.stage), spec.mark));
-    node.options.set("from", Value::scalar(out.back().name, spec.mark));
-    for (const auto& [name, value] : after.options)
-      node.options.set(std::string(name), Value::scalar(std::string(value), spec.mark));
-    out.push_back(std::move(node));
-  }
-  return out;
+  return front_end_nodes(spec, "mel", nodes_of_backend(spec));
 }
 
 }  // namespace melflow

@@ -183,8 +183,8 @@ def _chain_of(options: str, rate: int, of_files: bool) -> FeatureChain:
             last = name
         return last
 
-    graph["segment"] = {"stage": "segment", "from": add(before, "resample" if of_files else "decode")}
-    graph["mel"] = {"stage": "mel", "from": "segment", **mel, "sample_rate": rate}
+    stage = _melflow.preset_stage(arguments.text_of(mel.get("preset") or ""))
+    graph["mel"] = {"stage": stage, "from": add(before, "resample" if of_files else "decode"), **mel, "sample_rate": rate}
     graph["rows"] = {"stage": "batches", "from": add(after, "mel")}
     try:
         return FeatureChain("pipeline", json.dumps({"version": 1, "graph": graph}), {}, {}, of_files)
@@ -366,7 +366,8 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
         return last
 
     samples = add(_nodes("before", before), decoded.resample(rate=rate))
-    add(_nodes("after", after), samples.segment().mel(sample_rate=rate, **options)).batches(size=64)
+    stage = _melflow.preset_stage(arguments.text_of(options.get("preset") or ""))
+    add(_nodes("after", after), graph.add(stage, samples, sample_rate=rate, **options)).batches(size=64)
     loader = _QuietLoader(graph, shuffle=False, workers=workers)
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
     try:
@@ -375,7 +376,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             if labels:
                 out["label"] += [loader.label_names[i] for i in batch["label"]]
             out["frames"] += batch["length"].tolist()
-            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram") if name in batch)
+            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram", "samples") if name in batch)
             out["features"] += [some[:frames].copy() for some, frames in zip(rows, batch["length"])]
     except RunError as error:
         raise RunError(_with_arguments(str(error))) from None

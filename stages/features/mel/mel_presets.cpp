@@ -9,6 +9,7 @@
 
 #include "pipeline/options/option_type.h"
 #include "stages/features/mel/mel_option_table.h"
+#include "stages/front_ends.h"
 
 namespace melflow {
 namespace {
@@ -28,7 +29,7 @@ std::string read(const std::string& text, T& out) {
   } else if constexpr (std::is_same_v<T, std::vector<double>>) {
     out.assign(1, 0);
     return OptionType<double>::parse(Value::scalar(text), out.front());
-  } else if constexpr (std::is_same_v<T, MelOptions::WindowValues>) {
+  } else if constexpr (requires { out.numbers; }) {
     return "is a list";
   } else {
     return OptionType<T>::parse(Value::scalar(text), out);
@@ -53,7 +54,7 @@ std::vector<MelPreset> of_table() {
     const auto mel = std::find_if(nodes.begin(), nodes.end(),
                                   [](const FrontEndNode& n) { return n.stage == "mel"; });
     if (mel == nodes.end()) continue;
-    MelPreset preset{of.name, of.summary, {}, of.has_fixed_times, 0, {mel + 1, nodes.end()}};
+    MelPreset preset{of.name, of.summary, {}, of.has_fixed_times, 0};
     for (const auto& [name, value] : mel->options) {
       if (name != "preset") {
         set(preset.options, name, std::string(value));

@@ -1,14 +1,12 @@
-// mel_presets.h - the front ends of front_ends.h that have a stage mel, option by option.
+// mel_presets.h - the front ends of stages/front_ends.h that have a stage mel, option by option.
 //
 // In:  a preset's name.
-// Out: MelOptions with everything set, and the nodes before and after mel.
+// Out: MelOptions with everything set, and their source.
 #pragma once
 
 #include <span>
 #include <string_view>
-#include <vector>
 
-#include "stages/features/mel/front_ends.h"
 #include "stages/features/mel/mel_options.h"
 
 namespace melflow {
@@ -21,7 +19,6 @@ struct MelPreset {
   // numbers of samples.
   bool has_fixed_times = true;
   int window_seconds = 0;  // the model takes only windows of this length; 0: any length
-  std::vector<FrontEndNode> after;  // what follows mel, in the order of the data
 };
 
 // All presets, in the order of the documentation.

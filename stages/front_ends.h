@@ -33,8 +33,12 @@ struct FrontEnd {
   bool has_fixed_times = true;
 
   [[nodiscard]] std::vector<FrontEndNode> nodes() const;
+  /// The rate [Hz] that its node of a stage sets; 0 if it has none, or leaves that to `preset`.
+  [[nodiscard]] int sample_rate_of(std::string_view stage) const;
 };
 
 std::span<const FrontEnd> front_ends();
+/// Returns null if there is none of this name.
+const FrontEnd* find_front_end(std::string_view name);
 
 }  // namespace melflow
