@@ -4,12 +4,20 @@ Out: CASES: name -> nodes {stage: options}, as in a pipeline, in the order of th
 """
 
 import json
+import os
 import pathlib
 import re
+import tempfile
+
+import numpy as np
 
 
 def mel(preset, **options):
     return {"mel": {"preset": preset, **options}}
+
+
+def samples(preset):
+    return {"samples": {"preset": preset}}
 
 
 def cut(length, nodes):
@@ -30,8 +38,8 @@ CASES = {
     "hf_s2t": mel("speech_to_text"),
     "hf_clap_pad": cut("10s", mel("clap")),
     "hf_speecht5_mel": mel("speecht5"),
-    "hf_wav2vec2_raw": {"samples": {}},
-    "hf_encodec": {"samples": {}},
+    "hf_wav2vec2_raw": samples("moonshine"),
+    "hf_encodec": samples("encodec"),
     "hf_univnet": mel("univnet"),
     "hf_univnet_norm": mel("univnet", normalize="fixed", norm_mean=-4.5992932319641109, norm_std=6.9136319160461426),
     "hf_pop2piano_mel": mel("pop2piano"),
@@ -107,6 +115,29 @@ CASES = {
     "melgan": mel("melgan"),
     "pwg24": mel("parallel_wavegan"),
     "tortoise_xtts": mel("tortoise", normalize="fixed", norm_mean=[0], norm_std=NORMS),
+    "hf_whisper_norm": {"segment": {"length": "30s", "tail": "pad"}, "normalize_samples": {}, **mel("whisper")},
+    "hf_dots3": mel("dots3"),
+    "hf_clap_repeatpad": mel("clap_repeatpad"),
+    "hf_clap_rand": mel("clap_rand_trunc"),
+    "hf_clap_repeat": {"fit_samples": {"length": "10s", "pad_mode": "repeat"}, **mel("clap", mel_scale="slaney", norm="slaney")},
+    "hf_wav2vec2": samples("wav2vec2"),
+    "hf_omniasr": samples("omniasr"),
+    "hf_dac": samples("dac"),
+    "hf_kyutai": samples("kyutai_stt"),
+    "hf_vibevoice": samples("vibevoice"),
+    "hf_peaudio": samples("pe_audio"),
+    "hf_neucodec": mel("neucodec"),
+    "hf_xcodec2": mel("xcodec2"),
+    "hf_gemma3n": mel("gemma3n"),
+    "hf_gemma4": mel("gemma4"),
+    "hf_inkling": mel("inkling"),
+    "ecapa_taoruijie": mel("ecapa_tdnn"),
+    "passt": mel("passt"),
+    "styletts2": mel("styletts2"),
+    "espnet_tts": mel("espnet_tts"),
+    "ta_emformer_rnnt": mel("emformer_rnnt"),
+    "redimnet_tfmel": mel("ecapa_tdnn", preemphasis_first="reflect", align="left", center=False, pad_zeros=80, periodic=False,
+                          power_floor=1e-8, power_ceiling=1e8, filters="redimnet", log_offset=1e-8, amin=2e-8),
     "hf_gemma4u": {"segment": {"length": 640, "tail": "pad"}, "samples": {}},
 }
 
@@ -130,22 +161,38 @@ WRONG = {
     "F5-TTS with the floor of Vocos": ("f5tts", mel("vocos")),
     "BEATs with the scale of 3D-Speaker": ("beats", mel("beats", input_scale=1)),
     "Kaldi's energy without torchaudio's floor": ("kaldi_mfcc13", mel("kaldi_mfcc")),
+    "ECAPA with the first sample kept": ("ecapa_taoruijie", mel("ecapa_tdnn", preemphasis_first="keep")),
+    "PaSST with the first sample kept": ("passt", mel("passt", preemphasis_first="keep")),
+    "StyleTTS 2 with filters of the audio's rate": ("styletts2", mel("styletts2", filter_rate=24000)),
+    "RNN-T with a plain logarithm": ("ta_emformer_rnnt", mel("emformer_rnnt", log="ln", amin=1e-10)),
+    "Inkling without the floor of bins": ("hf_inkling", mel("inkling", power_floor=0)),
+    "Gemma 4 with the row that ends with the last sample": ("hf_gemma4", mel("gemma4", drop_exact=False)),
+    "NeuCodec filled with zeros": ("hf_neucodec", {**mel("wenet_w2vbert"), "stack": {"frames": 2, "tail": "value"}}),
     "Seamless filled before it is normalised": ("hf_seamless", {**mel("wenet_w2vbert"), "stack": {"frames": 2, "tail": "replicate"}}),
     "AST filled with zeros after it is normalised": ("hf_ast", {**mel("ast"), "fit_rows": {"rows": 1024}}),
 }
 
 
+def redimnet_filters():
+    """[80, 257]: of its 256 bins, which end at half the rate and not a bin before it; the last column is 0."""
+    def to_mel(hz):
+        return 1127 * np.log(1 + np.asarray(hz) / 700)
+    at, edges = to_mel(np.linspace(0, 8000, 256)), np.linspace(to_mel(20), to_mel(7600), 82)[:, None]
+    rise, fall = (at - edges[:-2]) / (edges[1:-1] - edges[:-2]), (edges[2:] - at) / (edges[2:] - edges[1:-1])
+    out = np.maximum(0, np.minimum(rise, fall))
+    out[:, 0] = 0
+    return np.pad(out, ((0, 0), (0, 1)))
+
+
+def filters_file(name, folder=tempfile.mkdtemp()):
+    path = os.path.join(folder, name + ".npy")
+    np.save(path, globals()[name + "_filters"]())
+    return path
+
+
 def written_out(preset):
     """The nodes that a preset stands for."""
-    return {"mel": {"preset": base(preset), **changes(preset)}, **dict(after(preset))}
-
-
-def base(preset):
-    return dict(table_row(preset))["mel"].get("preset", preset)
-
-
-def changes(preset):
-    return {k: v for k, v in dict(table_row(preset))["mel"].items() if k != "preset"}
+    return dict(table_row(preset))
 
 
 def pipeline(nodes, rate):
@@ -155,6 +202,8 @@ def pipeline(nodes, rate):
     last = "decode"
     for stage, options in nodes.items():
         graph[stage] = {"stage": stage, "from": last, **options}
+        if "filters" in options:
+            graph[stage]["filters"] = filters_file(options["filters"])
         if stage in ("mel", "samples"):
             graph[stage].setdefault("sample_rate", rate)
         last = stage
@@ -165,14 +214,23 @@ def pipeline(nodes, rate):
 def table_row(preset):
     """The nodes of a preset: [(stage, options)]; from docs/features.md, which a test holds to the program."""
     page = pathlib.Path(__file__).resolve().parents[2] / "docs/features.md"
-    row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{preset}` | ") and line.count("|") == 6)
+    row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{preset}` | ") and line.endswith("}` |"))
     return [(stage, {k: number(v) for k, v in (o.split(": ") for o in options.split(", "))})
             for stage, options in re.findall(r"`(\w+): \{(.*?)\}`", row.split("|")[-2])]
 
 
-def after(preset):
+def mel_options(nodes):
+    """The options of mel in nodes, with those of its preset."""
+    given = dict(nodes["mel"])
+    out = mel_options(dict(table_row(given.pop("preset")))) if "preset" in given else {}
+    return {**out, **{k: None if v == "none" else v for k, v in given.items()}}
+
+
+def around(preset, stage="mel"):
+    """The nodes that a preset puts before and after mel; windows are not put in."""
     nodes = table_row(preset)
-    return nodes[[stage for stage, _ in nodes].index("mel") + 1:]
+    at = [name for name, _ in nodes].index(stage)
+    return [(name, options) for name, options in nodes[:at] if name != "segment"], nodes[at + 1:]
 
 
 def number(text):

@@ -152,8 +152,8 @@ hf("hf_wav2vec2_raw", "Wav2Vec2FeatureExtractor", "input_values", given=samples,
 hf("hf_omniasr", "OmniASRFeatureExtractor", "input_values", given=samples)
 hf("hf_encodec", "EncodecFeatureExtractor", "input_values", 24000, samples)
 hf("hf_dac", "DacFeatureExtractor", "input_values", 16000, samples)
-hf("hf_kyutai", "KyutaiSpeechToTextFeatureExtractor", "input_values", 24000, samples, audio_delay_seconds=0.5,
-   audio_silence_prefix_seconds=0.25)
+hf("hf_kyutai", "KyutaiSpeechToTextFeatureExtractor", "input_values", 24000, samples, audio_delay_seconds=2.5,
+   audio_silence_prefix_seconds=1.0)
 hf("hf_vibevoice", "VibeVoiceAcousticTokenizerFeatureExtractor", "input_values", 24000, samples)
 hf("hf_univnet", "UnivNetFeatureExtractor", rate=24000, call=dict(return_noise=False))
 hf("hf_univnet_norm", "UnivNetFeatureExtractor", rate=24000, call=dict(return_noise=False, do_normalize=True))
@@ -173,8 +173,7 @@ hf("hf_peaudio", "PeAudioFeatureExtractor", "input_values", 48000, samples)
 
 @front_end("hf_gemma4", 16000, f"transformers {transformers.__version__}, Gemma4AudioFeatureExtractor")
 def gemma4(x):
-    out = extractor("Gemma4AudioFeatureExtractor")([x], sampling_rate=16000, return_tensors="pt")
-    return array(out["input_features"][0])[array(out["input_features_mask"][0]).astype(bool)]
+    return array(extractor("Gemma4AudioFeatureExtractor")([x], sampling_rate=16000, return_tensors="pt")["input_features"][0])
 
 
 @front_end("hf_granite", 16000, f"transformers {transformers.__version__}, GraniteSpeechFeatureExtractor")
@@ -526,6 +525,20 @@ front_end("espnet_asr_400_160", 16000, "anew from ESPnet's Stft, LogMel, utteran
 def espnet_tts(x):
     amplitude = np.sqrt(np.maximum(magnitudes(x, 1024, 256, center=True) ** 2, 1e-10))
     return np.log10(np.maximum(amplitude @ bank_of(24000, 1024, 80, 80, 7600).T, 1e-10))
+
+
+@front_end("redimnet_tfmel", 16000, "anew from ReDimNet's TFMelBanks")
+def redimnet(x):
+    import front_end_cases
+    x = np.pad(np.concatenate([[x[0] - 0.97 * x[1]], x[1:] - 0.97 * x[:-1]]), 80)
+    power = np.abs(np.fft.rfft(framed(x, 400, 160) * scipy.signal.windows.hamming(400), 512))[:, :256] ** 2
+    bands = np.clip(np.clip(power, 1e-8, 1e8) @ front_end_cases.redimnet_filters()[:, :256].T, 1e-8, 1e8)
+    return less_mean(np.log(bands + 1e-8))
+
+
+@front_end("psf_mfcc", 16000, "python_speech_features 0.6, mfcc")
+def psf_mfcc(x):
+    raise NotImplementedError("its energy is of the spectrum")
 
 
 @front_end("lh_whisper", 16000, "anew from lhotse 1.33.0, whisper_fbank.py")

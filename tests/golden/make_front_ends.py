@@ -3,8 +3,10 @@
 
 In:  make_front_ends.py [NAME...]            writes the file anew, or only these configurations of it
      make_front_ends.py --compare FILE...    prints how far melflow is from the libraries on the signals and these recordings
-     With the packages of front_end_libraries.py and melflow.
-Out: front_ends.json beside it: {name: {source, rate, nodes, columns: [those stored], signals: {signal: {rows: [all there
+     With, each by pip install --no-deps, torch, torchaudio, transformers 5.24, librosa 0.11, speechbrain, lhotse,
+     nemo_toolkit and torchlibrosa, and what they import: of speechbrain, lhotse and NeMo one file is run. For --compare also
+     melflow and soundfile.
+Out: front_ends.json beside it: {name: {source, rate, nodes, masked: rows of zeros that a mask leaves out, columns: [those stored], signals: {signal: {rows: [all there
      are, those stored...], values, bounds} or {refused}}}}, values row by row. A bound is a letter: 2^(its place after "A"
      - 20), the criterion of the study: an error of 1e-6 of the frame's largest amplitude carried through power, bank,
      logarithm, normalisation and what follows, and 2e-7 of the value, and 1e-5 of a level.
@@ -22,15 +24,17 @@ import definition
 import front_end_cases
 import front_end_libraries
 import front_end_signals
-import melflow
-from melflow import _melflow
+import option_table
 
 ROWS, COLUMNS = 5, 7
-MASKED = ("nemo", "hf_parakeet", "hf_cohere", "hf_nemotron")
+# The library ends with a row of zeros, with which a batch is filled: its mask leaves it out.
+MASKED = {"hf_parakeet", "hf_cohere", "hf_nemotron", "nemo_fastconformer80", "nemo_parakeet128", "nemo_streaming", "nemo_quartznet64",
+          "nemo_allfeat", "nemo_fastpitch", "nemo_exactpad", "hf_gemma4"}
 PATH = pathlib.Path(__file__).with_name("front_ends.json")
 
 
 def features(name):
+    import melflow
     rate, _, _ = front_end_libraries.FRONT_ENDS[name]
     return melflow.Features(front_end_cases.pipeline(front_end_cases.CASES[name], rate))
 
@@ -71,20 +75,49 @@ def stacked(rows, frames, hop=None, left=0, tail="drop", order="frame_major", **
     return (out if order == "frame_major" else out.transpose(0, 2, 1)).reshape(count, -1)
 
 
+def length(text, rate):
+    text = str(text)
+    return int(text[:-2]) * rate // 1000 if text.endswith("ms") else int(text[:-1]) * rate if text.endswith("s") else int(text)
+
+
+def conditioned(stage, options, x, rate):
+    """fit_samples and normalize_samples, as far as the cases use them."""
+    if stage == "normalize_samples":
+        return (x - x.mean()) / np.sqrt(x.var() + options.get("eps", 1e-7))
+    left, right, extra = (length(options.get(key, 0), rate) for key in ("pad_left", "pad_right", "extra"))
+    if "length" in options:
+        whole = length(options["length"], rate)
+        copies = np.tile(x, whole // len(x) + 1)[:whole]
+        if options["pad_mode"] == "repeat_whole":
+            copies[whole // len(x) * len(x):] = 0
+        return copies
+    multiple = length(options.get("multiple", 1), rate)
+    return np.pad(x, (left, extra + -(len(x) + extra) % multiple + right))
+
+
 def error_of(name, x):
     """The error allowed in each value, before the part in proportion to it."""
     nodes, (rate, _, _) = front_end_cases.CASES[name], front_end_libraries.FRONT_ENDS[name]
     if "samples" in nodes:
         return None
-    text = json.dumps({"sample_rate": rate, **nodes["mel"]})
-    o = json.loads(_melflow.mel_settings(text, ""))
-    if "segment" in nodes:
-        length = int(nodes["segment"]["length"][:-1]) * rate
-        x = np.pad(x, (0, -len(x) % length))
-        return np.concatenate([error_of_bands(o, part) for part in x.reshape(-1, length)])
-    error = error_of_bands(o, x)
-    after = front_end_cases.after(nodes["mel"]["preset"])
-    for stage, options in [*after, *((s, n) for s, n in nodes.items() if s != "mel")]:
+    options = {"sample_rate": rate, **front_end_cases.mel_options(nodes)}
+    o = option_table.resolve({k: v for k, v in options.items() if k != "filters"})
+    o["filters"] = getattr(front_end_cases, options["filters"] + "_filters")() if "filters" in options else []
+    before, after = front_end_cases.around(nodes["mel"]["preset"])
+    names = list(nodes)
+    written = [(n, nodes[n]) for n in names[:names.index("mel")]]
+    heard = len(x)  # what follows is the window's padding
+    for stage, options in [*written, *before]:
+        if stage == "segment":
+            window = length(options["length"], rate)
+            x = np.pad(x, (0, -len(x) % window))
+        elif stage == "normalize_samples":
+            x = np.concatenate([conditioned(stage, options, x[:heard], rate), x[heard:]])
+        else:
+            x = conditioned(stage, options, x, rate)
+            heard = len(x)
+    error = np.concatenate([error_of_bands(o, part) for part in x.reshape(-1, window)]) if "segment" in nodes else error_of_bands(o, x)
+    for stage, options in [*after, *((n, nodes[n]) for n in names[names.index("mel") + 1:])]:
         if stage == "mfcc":
             bands = error if not o["use_energy"] else error[:, 1:]
             size = np.abs(scipy.fft.dct(np.eye(bands.shape[1]), type=2, norm="ortho", axis=1)[:, :options["n_mfcc"]])
@@ -95,7 +128,8 @@ def error_of(name, x):
         elif stage == "stack":
             error = stacked(error, **options)
         elif stage == "fit_rows":
-            rows = options.get("rows") or -(-(len(error) + options.get("extra", 0)) // options["multiple"]) * options["multiple"]
+            up = -1 if options.get("rest", "fill") == "fill" else 1
+            rows = options.get("rows") or up * (up * (len(error) + options.get("extra", 0)) // options["multiple"]) * options["multiple"]
             error = np.concatenate([error, np.zeros((max(0, rows - len(error)), error.shape[1]))])[:rows]
         elif stage == "sliding_cmvn":
             error = 2 * error + 1e-6
@@ -145,7 +179,7 @@ def chosen_rows(count, samples, whole):
 def case(name):
     rate, source, _ = front_end_libraries.FRONT_ENDS[name]
     nodes = front_end_cases.CASES[name]
-    out = dict(source=source, rate=rate, nodes=nodes, columns=[], signals={})
+    out = dict(source=source, rate=rate, nodes=nodes, masked=int(name in MASKED), columns=[], signals={})
     for signal, make in front_end_signals.SIGNALS.items():
         x = make()
         try:
@@ -154,10 +188,6 @@ def case(name):
             out["signals"][signal] = dict(refused=f"{type(error).__name__}: {error}"[:60])
             continue
         out["columns"] = spread(COLUMNS, theirs.shape[1])
-        masked = len(theirs)  # rows of zeros at the end, with which the library fills a batch
-        while masked and not np.any(theirs[masked - 1]):
-            masked -= 1
-        out["masked"] = max(out.get("masked", 0), len(theirs) - masked if name.startswith(MASKED) else 0)
         window = str(nodes.get("segment", {}).get("length", ""))
         rows = chosen_rows(len(theirs), len(x), int(window[:-1]) * rate if window.endswith("s") else 0) if len(theirs) else []
         at = np.ix_(rows, out["columns"])
@@ -168,6 +198,7 @@ def case(name):
 
 
 def compare(paths):
+    import melflow
     import soundfile
     signals = {name: make() for name, make in front_end_signals.SIGNALS.items()}
     signals.update({path: soundfile.read(path, dtype="int16")[0] for path in paths})

@@ -42,7 +42,7 @@ class FrontEnds(unittest.TestCase):
         values = np.array(expected["values"]).reshape(len(at), -1)
         bounds = bounds_of(expected["bounds"]).reshape(values.shape)
         there = [r for r in at if r < len(rows)]
-        if len(rows) > count or np.any(values[len(there):]) or len(rows) < count - case.get("masked", 0):
+        if len(rows) > count or np.any(values[len(there):]) or len(rows) < count - case["masked"]:
             return np.inf
         errors = np.abs(rows[np.ix_(there, case["columns"])] - values[:len(there)]) / bounds[:len(there)]
         return errors.max(initial=0)
@@ -51,7 +51,7 @@ class FrontEnds(unittest.TestCase):
         for name, case in self.cases.items():
             for signal, expected in case["signals"].items():
                 with self.subTest(name, signal=signal):
-                    if "refused" in expected or expected["rows"][0] <= case.get("masked", 0):
+                    if "refused" in expected or expected["rows"][0] <= case["masked"]:
                         self.has_rows_or_says_why(case, signal)
                     else:
                         self.assertLessEqual(self.ratio(case, signal, self.rows(case, signal)), 1)
@@ -86,6 +86,18 @@ class FrontEnds(unittest.TestCase):
                 np.testing.assert_array_equal(written(speech, 16000), whole)
                 on = self.rows(case, "speech", {**nodes, "fit_rows": {"rows": 7}})
                 np.testing.assert_array_equal(on[:min(7, len(whole))], whole[:7])
+
+    def test_features_take_presets_of_samples_and_those_that_begin_before_mel(self):
+        speech = self.signals["speech"]
+        for stage, preset in (("samples", "wav2vec2"), ("mel", "neucodec"), ("mel", "gemma4")):
+            with self.subTest(preset):
+                case = {"rate": 16000, "nodes": {stage: {"preset": preset}}}
+                made = melflow.features(speech, 16000, preset=preset)
+                np.testing.assert_array_equal(made.reshape(len(made), -1), self.rows(case, "speech"))
+        with self.assertRaisesRegex(ValueError, "^preset wav2vec2 is for samples at 16000 Hz, and sample_rate is 8000"):
+            melflow.features(speech, 8000, preset="wav2vec2")
+        with self.assertRaisesRegex(melflow.ConfigError, "granite_speech_5.*no options give its number of frames"):
+            melflow.features(speech, 16000, preset="granite_speech_5")
 
     def test_one_frame_is_normalised_to_zeros(self):
         """NeMo gives zeros, the class of transformers 0 / 0."""
