@@ -26,8 +26,8 @@
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/guess/corpus_guess.h"
 #include "stages/features/mel/mel_presets.h"
-#include "stages/front_ends.h"
 #include "stages/files/own_file.h"
+#include "stages/front_ends.h"
 
 namespace melflow {
 namespace {
