@@ -314,6 +314,10 @@ constexpr OtherValue kMelValues[] = {
     {"norm", "false", "write none"},
     {"norm", "true", "write slaney for triangles of equal area, or none"},
     {"preset", "openai", "write whisper"},
+    {"preset", "granite_speech_5",
+     "no options give its number of frames, and the derivatives of its last one"},
+    {"preset", "musicgen_melody", "no options give chroma"},
+    {"preset", "python_speech_features", "no options give its energy, which is of the spectrum"},
 };
 
 constexpr const char* kZeros = "write value, which is 0 where the option value is not written";

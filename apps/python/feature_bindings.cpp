@@ -21,6 +21,7 @@
 #include "apps/verbs/parity_options.h"
 #include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
+#include "stages/front_ends.h"
 #include "stages/sample_scale.h"
 
 using namespace melflow;
@@ -92,8 +93,15 @@ class HeldBytes {
   Py_buffer view_{};
 };
 
+// Returns the stage that has the preset.
+std::string preset_stage(const std::string& name) {
+  const FrontEnd* of = find_front_end(name);
+  return of != nullptr && of->sample_rate_of("samples") > 0 ? "samples" : "mel";
+}
+
 // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
 std::optional<int> preset_rate(const std::string& name) {
+  if (preset_stage(name) == "samples") return find_front_end(name)->sample_rate_of("samples");
   MelStageOptions options;
   Schema schema;
   options.describe(schema);
@@ -180,4 +188,5 @@ void bind_features(nb::module_& m) {
       nb::arg("options"), nb::arg("where"));
   m.def("scale_remark", &scale_remark, nb::arg("peak"));
   m.def("preset_rate", &preset_rate, nb::arg("name"));
+  m.def("preset_stage", &preset_stage, nb::arg("name"));
 }

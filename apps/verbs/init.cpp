@@ -27,6 +27,7 @@
 #include "stages/corpus/guess/corpus_guess.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/files/own_file.h"
+#include "stages/front_ends.h"
 
 namespace melflow {
 namespace {
@@ -117,7 +118,7 @@ std::string installed_prefix() {
   return has_headers ? fs::canonical(prefix, error).string() : "";
 }
 
-// @rate@, @segment@ and @mel@ depend on the preset.
+// @rate@, @segment@, @mel@ and @last@ depend on the preset.
 constexpr std::string_view kTemplate =
     R"yaml(# A melflow pipeline: a folder of recordings becomes mel features in one HDF5 file.
 #
@@ -164,7 +165,7 @@ graph:
 @mel@
   write:
     stage: hdf5_write
-    from: mel
+    from: @last@
     path: ${OUT:-features.h5}
 )yaml";
 
@@ -214,30 +215,44 @@ std::string segment_node(const MelPreset* preset) {
       preset->window_seconds);
 }
 
-std::string mel_node(const MelPreset* preset) {
-  if (preset == nullptr) return std::string(kMelNode);
-  std::string out = fmt::format(
-      "  mel:                        # {}\n    stage: mel\n    from: segment\n    preset: {}\n",
-      preset->summary, preset->name);
+// The node of `stage` with the preset. What the preset puts before it takes whole recordings.
+std::string preset_node(const FrontEnd& of, std::string_view stage, bool has_segment) {
+  std::string out =
+      fmt::format("  {0}:{1:<{2}}# {3}\n    stage: {0}\n    from: {4}\n    preset: {5}\n", stage,
+                  "", std::max<std::size_t>(1, 27 - stage.size()), of.summary,
+                  has_segment ? "segment" : "resample", of.name);
+  for (const FrontEndNode& node : of.nodes())
+    if (node.stage != stage && node.stage != "segment")
+      out += fmt::format("    # includes {}\n", node.text);
   for (const Decibels& d : kDecibels)
-    if (d.preset == preset->name) out += d.options;
-  return out +
-         "    # n_mels: 64              # what stands here takes precedence over the preset\n";
-}
-
-// `preset`: null for none.
-std::string template_text(const MelPreset* preset) {
-  std::string out(kTemplate);
-  fill(out, "@rate@", preset == nullptr ? "16kHz" : std::to_string(preset->options.sample_rate));
-  fill(out, "@segment@", segment_node(preset));
-  fill(out, "@mel@", mel_node(preset));
+    if (d.preset == of.name) out += d.options;
+  if (stage == "mel")
+    out += "    # n_mels: 64              # what stands here takes precedence over the preset\n";
   return out;
 }
 
-// Returns the values of --from: pipelines that come with melflow, and presets of the stage mel.
+// `of`: null for none.
+std::string template_text(const FrontEnd* of) {
+  const MelPreset* mel = of == nullptr ? nullptr : find_preset(of->name);
+  const bool is_mel = of == nullptr || mel != nullptr;
+  const bool has_segment =
+      of == nullptr || of->nodes().front().stage == "segment" || of->nodes().front().stage == "mel";
+  const int rate = of == nullptr ? 0
+                   : is_mel      ? mel->options.sample_rate
+                                 : of->sample_rate_of("samples");
+  std::string out(kTemplate);
+  fill(out, "@rate@", of == nullptr ? "16kHz" : std::to_string(rate));
+  fill(out, "@segment@\n", has_segment ? segment_node(mel) + "\n" : "");
+  const std::string_view stage = is_mel ? "mel" : "samples";
+  fill(out, "@mel@", of == nullptr ? std::string(kMelNode) : preset_node(*of, stage, has_segment));
+  fill(out, "@last@", stage);
+  return out;
+}
+
+// Returns the values of --from: pipelines that come with melflow, and presets.
 std::vector<std::string> starting_points() {
   std::vector<std::string> out = shipped_pipeline_names();
-  for (const MelPreset& p : mel_presets()) out.emplace_back(p.name);
+  for (const FrontEnd& f : front_ends()) out.emplace_back(f.name);
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
@@ -257,7 +272,7 @@ std::string starting_text(const std::string& from, const std::string& file) {
   if (from.empty()) return template_text(nullptr);
   const std::vector<std::string> shipped = shipped_pipeline_names();
   if (std::find(shipped.begin(), shipped.end(), from) == shipped.end())
-    return template_text(find_preset(from));
+    return template_text(find_front_end(from));
   const std::string path = find_pipeline(from);
   std::string text = InputFile(path).read_all(kMostText);
   // Comments in the text name the commands that run and test the pipeline: puts in the new name.
@@ -347,7 +362,7 @@ Action add_init(CLI::App& verb) {
               "--from", given->from,
               fmt::format(
                   "starts from a corpus (a folder, an archive or a list, whose kind it finds out), "
-                  "from a pipeline that comes with melflow, or from a preset of the stage mel: "
+                  "from a pipeline that comes with melflow, or from a preset of mel or samples: "
                   "{}",
                   fmt::join(starting_points(), ", ")))
           ->type_name("NAME|PATH")

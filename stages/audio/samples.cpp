@@ -5,6 +5,7 @@
 //      records where each recording begins.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +15,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"
+#include "stages/front_end_nodes.h"
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/row_type.h"
@@ -23,10 +25,50 @@
 namespace melflow {
 namespace {
 
+/// The front end of a model that takes samples; null for none.
+struct SamplesPreset {
+  const FrontEnd* of = nullptr;
+};
+
+}  // namespace
+
+template <>
+struct OptionType<SamplesPreset> {
+  static std::string name() { return "choice"; }
+  static std::vector<std::string> choices() {
+    std::vector<std::string> out{"none"};
+    for (const FrontEnd& f : front_ends())
+      if (f.sample_rate_of("samples") > 0) out.emplace_back(f.name);
+    return out;
+  }
+  static std::string parse(const Value& v, SamplesPreset& out) {
+    const std::vector<std::string> all = choices();
+    if (!v.is_null() && std::find(all.begin(), all.end(), v.text()) == all.end())
+      return fmt::format("{} is not one of {}{}", detail::describe_value(v), fmt::join(all, ", "),
+                         v.is_scalar() ? did_you_mean(v.text(), all) : "");
+    out.of = find_front_end(v.text());
+    return {};
+  }
+  static Value echo(const SamplesPreset& p) {
+    return p.of != nullptr ? Value::scalar(std::string(p.of->name)) : Value{};
+  }
+};
+
+namespace {
+
 struct SamplesOptions {
+  SamplesPreset preset;
   std::optional<SampleRate> sample_rate;
 
   void describe(Schema& s) {
+    s.field("preset", preset,
+            "front end of a known model that takes samples: sets sample_rate, and the nodes before "
+            "this one that normalise the samples or fit their number (docs/features.md); not set "
+            "or none: none")
+        .implies([this] {
+          if (preset.of != nullptr) sample_rate = preset.of->sample_rate_of("samples");
+        })
+        .tuning();
     s.field("sample_rate", sample_rate,
             "sample rate that recordings must have [Hz]; others fail; not set: the rate of the "
             "resample stage before this one, or any rate")
@@ -56,6 +98,10 @@ void convert(const std::byte* samples, SampleType from, std::size_t count, Numbe
 class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength {
  public:
   explicit SampleRows(SamplesOptions options) : options_(options) {}
+
+  static std::vector<NodeSpec> expand(const NodeSpec& spec) {
+    return front_end_nodes(spec, "samples", {spec});
+  }
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;

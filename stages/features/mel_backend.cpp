@@ -7,6 +7,7 @@
 
 #include "cuda/gpu.h"
 #include "pipeline/base/text.h"
+#include "stages/front_end_nodes.h"
 
 namespace melflow {
 
@@ -192,7 +193,10 @@ void check(const MelBackendOptions& options, PlanCheck& check) {
                 "bytes and batches both say when a batch for the device is full; keep one of them");
 }
 
-std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
+namespace {
+
+// The nodes that compute the bands.
+std::vector<NodeSpec> nodes_of_backend(const NodeSpec& spec) {
   const Value* backend = spec.options.find("backend");
   const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "cpu";
   if (text != "cuda" && text != "auto") return {spec};
@@ -215,6 +219,12 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   }
   return {std::move(first), chain_node(spec, "h2d", "cuda_h2d", spec.name + ".accumulate"),
           std::move(mel), chain_node(spec, "rows", "cuda_rows", spec.name)};
+}
+
+}  // namespace
+
+std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
+  return front_end_nodes(spec, "mel", nodes_of_backend(spec));
 }
 
 }  // namespace melflow

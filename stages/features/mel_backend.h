@@ -93,7 +93,8 @@ struct MelNodeOptions {
 void check(const MelBackendOptions& options, PlanCheck& check);
 
 /// Returns the nodes that a mel node stands for: itself or, with backend: cuda (or auto, if there
-/// is a device), the chain accumulate, h2d, mel, rows.
+/// is a device), the chain accumulate, h2d, mel, rows; with those before and after mel in the
+/// front end of its preset.
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec);
 
 }  // namespace melflow

@@ -125,9 +125,9 @@ void MelStageOptions::describe(Schema& s) {
   s.other_names(other_names::of_mel());
   s.other_values(other_names::values_of_mel());
   s.field("preset", preset,
-          "front end of a known library or model: sets the options that make the features to its "
-          "values; options that are written in the node take precedence; not set or none: the "
-          "defaults in this list")
+          "front end of a known library or model: sets all options, and puts in its nodes before "
+          "and after mel (docs/features.md); options in the node take precedence; not set or none: "
+          "the defaults in this list")
       .implies([this] { take_preset(); })
       .tuning();
   for (const MelOptionRow& row : mel_option_table()) {

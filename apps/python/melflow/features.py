@@ -194,8 +194,12 @@ def _chain_of(rate: int, of_decode: Mapping[str, Any], pad_to: Any, dtype: Any, 
             last = name
         return last
 
-    graph["segment"] = {"stage": "segment", "from": add(before, "resample"), **({} if pad_to is None else {"length": pad_to, "tail": "pad"})}
-    graph["mel"] = {"stage": "mel", "from": "segment", **options, "sample_rate": rate}
+    last = add(before, "resample")
+    if pad_to is not None:
+        graph["segment"] = {"stage": "segment", "from": last, "length": pad_to, "tail": "pad"}
+        last = "segment"
+    stage = _melflow.preset_stage(arguments.text_of(options.get("preset") or ""))
+    graph["mel"] = {"stage": stage, "from": last, **options, "sample_rate": rate}
     graph["rows"] = {"stage": "batches", "from": add(after, "mel"), **({} if dtype is None else {"dtype": dtype})}
     try:
         return FeatureChain("pipeline", json.dumps(arguments.plain({"version": 1, "graph": graph})), {}, {})

@@ -7,7 +7,7 @@ import importlib
 import os
 from typing import Any, Dict, List, Optional
 
-from . import arguments
+from . import _melflow, arguments
 from ._melflow import RunError
 from .features import Nodes, check_names, named_nodes, rate_of
 from .given_audio import with_arguments
@@ -57,7 +57,8 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
         return last
 
     samples = add(named_nodes("before", before), decoded.resample(rate=rate))
-    add(named_nodes("after", after), samples.segment().mel(sample_rate=rate, **options)).batches(size=64)
+    stage = _melflow.preset_stage(arguments.text_of(options.get("preset") or ""))
+    add(named_nodes("after", after), graph.add(stage, samples, sample_rate=rate, **options)).batches(size=64)
     loader = _QuietLoader(graph, shuffle=False, workers=workers)
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
     try:
@@ -66,7 +67,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             if labels:
                 out["label"] += [loader.label_names[i] for i in batch["label"]]
             out["frames"] += batch["length"].tolist()
-            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram") if name in batch)
+            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram", "samples") if name in batch)
             out["features"] += [some[:frames].copy() for some, frames in zip(rows, batch["length"])]
     except RunError as error:
         raise RunError(with_arguments(str(error))) from None

@@ -1,11 +1,10 @@
-// mel_presets.h - the front ends of well-known libraries and models, option by option.
+// mel_presets.h - the front ends of stages/front_ends.h that have a stage mel, option by option.
 //
 // In:  a preset's name.
 // Out: MelOptions with everything set, and their source.
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "stages/features/mel/mel_options.h"
