@@ -17,9 +17,7 @@ class StackPass final : public RowPass {
     float* to = out.to;
     for (std::int64_t r = out.first; r < out.first + out.count; ++r, to += values_ * o_.frames)
       for (int f = 0; f < o_.frames; ++f) put(frame(r * o_.hop - o_.left + f, out.total), f, to);
-    // A last row may be short of all its frames: they are copies of the last one.
-    const std::int64_t next = (out.first + out.count) * o_.hop - o_.left;
-    held_.keep(std::clamp<std::int64_t>(next, 0, std::max<std::int64_t>(held_.end() - 1, 0)));
+    held_.keep((out.first + out.count) * o_.hop - o_.left);
   }
 
  private:
