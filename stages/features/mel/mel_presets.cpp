@@ -1,7 +1,5 @@
 #include "stages/features/mel/mel_presets.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <stdexcept>
@@ -51,7 +49,9 @@ void set(MelOptions& options, std::string_view name, std::string_view text) {
       row == table.end()
           ? "is no option of mel"
           : std::visit([&](auto member) { return read(text, options.*member); }, row->member);
-  if (!why.empty()) throw std::logic_error(fmt::format("front ends: {}: {} {}", name, text, why));
+  if (!why.empty())
+    throw std::logic_error("front ends: " + std::string(name) + ": " + std::string(text) + " " +
+                           why);
 }
 
 std::vector<MelPreset> of_table() {
