@@ -346,8 +346,8 @@ std::vector<FrontEndNode> FrontEnd::nodes() const {
     node.stage = cut(line, ": {");
     for (std::string_view options = cut(line, "}"); !options.empty();) {
       std::string_view value = cut(options, ", ");
-      const std::string_view name = cut(value, ": ");
-      node.options.emplace_back(name, value);
+      const std::string_view key = cut(value, ": ");
+      node.options.emplace_back(key, value);
     }
   }
   return out;

@@ -120,6 +120,11 @@ rooms() {
       }
       END { exit found }' "$top/README.md" - >&2 || found=1
   done
+  # The front end alone is a library for programs without the framework. The table of front ends is data, and part of it.
+  if grep -HnE '^#include "' stages/features/mel/*.{h,cpp} stages/front_ends.{h,cpp} | grep -v '"stages/features/mel/\|"stages/front_ends.h"' >&2; then
+    echo 'check: stages/features/mel includes nothing of the repository but itself and stages/front_ends.h' >&2
+    found=1
+  fi
   return $found
 }
 

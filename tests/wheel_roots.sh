@@ -150,7 +150,7 @@ enter() { # ARCHITECTURE ROOT SCRIPT [NAME=VALUE...]
     if [[ $emulator ]]; then
       mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
       # ELF files for 64-bit Arm (0xb7); F: the emulator is opened now, outside of the root.
-      printf "%s" ":arm:M::\\x7fELF\\x02\\x01\\x01\\0\\0\\0\\0\\0\\0\\0\\0\\0\\x02\\0\\xb7\\0:\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\0\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff:$emulator:F" \
+      printf "%s" ":arm:M::\\x7fELF\\x02\\x01\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02\\x00\\xb7\\x00:\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x00\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xfe\\xff\\xff\\xff:$emulator:F" \
         >/proc/sys/fs/binfmt_misc/register
     fi
     mount -t proc proc "$root/proc"

@@ -30,7 +30,7 @@ std::unique_ptr<StageChain> chain_of(const std::string& name, const std::string&
     if (n.info->name == "decode" && n.name == n.written && n.options.find("block") == nullptr)
       options.sets.push_back({n.name + ".block", kBlock});
   if (options.sets.size() > given) plan = plan_of(name, text, options);
-  return std::make_unique<StageChain>(std::move(plan), name, StageChain::Input::files);
+  return std::make_unique<StageChain>(std::move(plan), name, StageChain::Input::listed);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "apps/python/batch_run.h"
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
+#include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "apps/python/verb_call.h"
 #include "apps/report/report_json.h"
@@ -162,6 +163,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     raise(PyExc_ValueError, with_arguments(error.what()).c_str());
   } catch (const std::invalid_argument& error) {
     raise(PyExc_ValueError, error.what());
+  } catch (const CallEnded& error) {
+    raise(PyExc_TimeoutError, error.what());
   } catch (const PythonEnds&) {
     PyErr_SetNone(PyExc_SystemExit);
   }
@@ -197,6 +200,7 @@ void bind_rows(nb::module_& m);        // row_bindings.cpp
 void bind_row_export(nb::module_& m);  // row_export.cpp
 void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
 void bind_features(nb::module_& m);    // feature_bindings.cpp
+void bind_streams(nb::module_& m);     // stream_bindings.cpp
 void bind_graphs(nb::module_& m);      // graph_bindings.cpp
 void bind_host(nb::module_& m);        // python_host.cpp
 
@@ -207,6 +211,7 @@ NB_MODULE(_melflow, m) {
   bind_row_export(m);
   bind_audio_rows(m);
   bind_features(m);
+  bind_streams(m);
   bind_graphs(m);
   bind_host(m);
   m.attr("version") = kVersion;

@@ -70,6 +70,13 @@ notices() { # WHEEL'S FOLDER
   mv "$work/metadata" "$info/METADATA"
 }
 
+# auditwheel offers the platforms of the machine that it runs on alone.
+auditwheel='
+import platform, sys
+machine = sys.argv.pop(1)
+platform.machine = lambda: machine
+from auditwheel.main import main
+sys.exit(main())'
 rm -f "$out"/melflow-*-*_"$architecture".whl
 for python in 3.11:cp311:cp311 3.13:cp312:abi3; do
   IFS=: read -r version tag abi <<<"$python"
@@ -81,7 +88,7 @@ for python in 3.11:cp311:cp311 3.13:cp312:abi3; do
   quietly cmake --install "$tree" --component python --strip --prefix "$package/melflow"
   quietly wheel pack -d "$work/packed" "$package"
   quietly wheel tags --python-tag "$tag" --abi-tag "$abi" --platform-tag "linux_$architecture" --remove "$work"/packed/*.whl
-  LD_LIBRARY_PATH=$system/libraries/lib quietly auditwheel repair --plat "manylinux_2_31_$architecture" -w "$work/repaired" \
+  LD_LIBRARY_PATH=$system/libraries/lib quietly python3 -c "$auditwheel" "$architecture" repair --plat "manylinux_2_31_$architecture" -w "$work/repaired" \
     "$work"/packed/*.whl
   quietly wheel unpack -d "$work/repaired-open" "$work"/repaired/*.whl
   notices "$(echo "$work"/repaired-open/*)"

@@ -37,7 +37,7 @@
 #include "pipeline/base/cpu.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/version.h"
-#include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel_front.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -319,7 +319,7 @@ std::string table_text(const Bench& bench) {
   }
   std::string out = fmt::format(
       "melflow {}, {}, {}\nfiles: {}\n\n{:{}}  {:>{}}  {:{}}  spread\n", kVersion,
-      plural(static_cast<std::size_t>(available_cpus()), "core"), MelKernel::instruction_set(),
+      plural(static_cast<std::size_t>(available_cpus()), "core"), chosen_instruction_set(),
       one_line(bench.dir), "what", widest, "median", widest_median, "unit", widest_unit);
   for (const Measurement& m : bench.all) {
     if (m.figures.empty()) {
@@ -337,7 +337,7 @@ std::string table_text(const Bench& bench) {
 Json bench_json(const Bench& bench, const BenchArguments& arguments) {
   Json out{{"melflow_version", kVersion},
            {"cores", available_cpus()},
-           {"instruction_set", MelKernel::instruction_set()},
+           {"instruction_set", chosen_instruction_set()},
            {"dir", bench.dir},
            {"seconds", arguments.seconds},
            {"repeat", arguments.repeat},

@@ -39,6 +39,7 @@ Action add_verify(CLI::App& verb);
 Action add_repair(CLI::App& verb);
 Action add_export(CLI::App& verb);
 Action add_verify_parity(CLI::App& verb);
+Action add_vectors(CLI::App& verb);
 Action add_bench(CLI::App& verb);
 
 struct Verb {
@@ -105,6 +106,8 @@ inline constexpr Verb kVerbs[] = {
      add_export},
     {"verify-parity", "Files of features",
      "Compares melflow's features with those of the libraries they come from.", add_verify_parity},
+    {"vectors", "Files of features",
+     "Prints samples and their rows, to test a front end in another language.", add_vectors},
     {"bench", "This machine",
      "Measures what this machine can do at most: reading, decoding, computing, writing.",
      add_bench},

@@ -19,7 +19,7 @@
 #include "pipeline/base/input_file.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
-#include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel_front.h"
 #include "stages/python/python_functions.h"
 
 namespace melflow {
@@ -121,7 +121,7 @@ int verify_parity(const ParityArguments& arguments) {
   Json words{{"presets", question.presets}, {"vectors", arguments.vectors},
              {"all", arguments.all},        {"json", arguments.json},
              {"python", arguments.python},  {"files", files},
-             {"in_double", in_double},      {"instruction_set", MelKernel::instruction_set()}};
+             {"in_double", in_double},      {"instruction_set", chosen_instruction_set()}};
   if (!question.pipeline.empty() || !question.library.empty())
     words["asked"] = parity_options(question);
   PythonHost* host = python_host();

@@ -157,8 +157,16 @@ void Buffer::swap(Buffer& other) noexcept {
   std::swap(capacity_, other.capacity_);
 }
 
+Buffer Buffer::over(std::span<const std::byte> memory) {
+  Buffer view;
+  view.data_ = const_cast<std::byte*>(memory.data());
+  view.size_ = view.capacity_ = memory.size();
+  return view;
+}
+
 Buffer::~Buffer() {
-  if (data_ == nullptr || home_->put(home_->own_shelf(), data_, capacity_)) return;
+  if (home_ == nullptr || data_ == nullptr || home_->put(home_->own_shelf(), data_, capacity_))
+    return;
   {
     const std::lock_guard lock(home_->mutex);
     home_->leased -= capacity_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 
 namespace melflow {
@@ -11,7 +12,8 @@ namespace melflow {
 class BufferPool;
 
 /// A leased piece of memory, aligned to 64 bytes, contents undefined. Move-only; returns the memory
-/// on destruction, even if the pool object itself no longer exists.
+/// on destruction, even if the pool object itself no longer exists. Or a view of memory that a
+/// caller keeps.
 class Buffer {
  public:
   Buffer() = default;
@@ -22,6 +24,8 @@ class Buffer {
     return *this;
   }
   ~Buffer();
+  /// A view, for readers alone; `memory` must stay valid as long as it.
+  static Buffer over(std::span<const std::byte> memory);
 
   [[nodiscard]] std::byte* data() const { return data_; }
   /// The size that was requested [bytes]; the memory may be larger.
@@ -39,7 +43,7 @@ class Buffer {
   struct State;
   void swap(Buffer& other) noexcept;
 
-  State* home_ = nullptr;
+  State* home_ = nullptr;  // null: of a view
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;

@@ -27,6 +27,7 @@
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/node_group.h"
+#include "stages/passes_streams.h"
 
 namespace melflow {
 
@@ -87,11 +88,15 @@ const RegisterStage<EachChannel, EachChannelOptions> register_each_channel{
     "before itself.",
     true};
 
-class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength {
+class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength, public PassesStreams {
  public:
   static constexpr bool kIsPutIn = true;
 
   explicit Decode(DecodeOptions options) : options_(options) {}
+
+  [[nodiscard]] std::string why_no_stream() const override {
+    return options_.fit ? "fit: the length of a stream is known at its end only" : "";
+  }
 
   static std::vector<NodeSpec> expand(const NodeSpec& spec) {
     const Value *downmix = spec.options.find("downmix"), *from = spec.options.find("from");

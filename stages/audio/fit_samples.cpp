@@ -64,12 +64,14 @@ struct FitSamplesOptions {
             "what becomes of samples beyond the last whole multiple; fill: they are filled up to "
             "the next one; drop: they are left out")
         .used_with("multiple", [this] { return multiple.has_value() && !length; });
-    s.field("pad_left", pad_left, "length that is added before all that");
-    s.field("pad_right", pad_right, "length that is added behind all that");
+    s.field("pad_left", pad_left,
+            "length that is added in front; not counted by length and multiple");
+    s.field("pad_right", pad_right,
+            "length that is added at the end; not counted by length and multiple");
     s.field("pad_mode", pad_mode,
             "what is added; constant: zeros; reflect: the recording mirrored at its ends, as often "
             "as needed. With length alone: repeat: the recording over and over; repeat_whole: "
-            "whole copies of it, then zeros");
+            "whole copies, then zeros");
   }
 };
 

@@ -17,6 +17,7 @@
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/other_names.h"
+#include "stages/passes_streams.h"
 
 namespace melflow {
 
@@ -98,7 +99,9 @@ struct SegmentState final : StageState {
   std::int64_t rows = 0;  // emitted so far
 };
 
-class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, public TellsLength {
+class Segment final : public StreamTransform<Waveform, Windows, SegmentState>,
+                      public TellsLength,
+                      public PassesStreams {
  public:
   static constexpr bool kIsPutIn = true;
   explicit Segment(SegmentOptions options) : options_(options) {}
@@ -263,6 +266,16 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState>, p
     if (!in->last) keep(*out, needed_from, state, context);
     if (is_cut() && out->row_count == 0 && !in->last) return std::shared_ptr<const Windows>{};
     return std::shared_ptr<const Windows>(std::move(out));
+  }
+
+  [[nodiscard]] std::string why_no_stream() const override {
+    if (is_cut())
+      return fmt::format("{}: a row is a window, whose samples are all there before it is computed",
+                         two_stage() ? "long, short" : "length");
+    if (options_.min_length || options_.max_length)
+      return fmt::format("{}: whether a recording is skipped is known at its end only",
+                         options_.min_length ? "min_length" : "max_length");
+    return {};
   }
 
   [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {

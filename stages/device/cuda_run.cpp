@@ -205,7 +205,7 @@ void CudaRun::use_slots(std::unique_ptr<cuda::SlotPool> slots) {
 
 void CudaRun::use_host(const std::string& why) {
   is_settled_ = true;
-  const std::string instructions(MelKernel::instruction_set());
+  const std::string instructions(chosen_instruction_set());
   front_.give_float32();
   front_.set_computed_by({"cpu", instructions});
   summary_ = {{"backend", Value::scalar(fmt::format("cpu, {} ({})", instructions, why), {}, true)}};

@@ -16,11 +16,15 @@
 #include "stages/features/mel_backend.h"
 #include "stages/features/mel_front.h"
 #include "stages/length.h"
+#include "stages/passes_streams.h"
 
 namespace melflow {
 namespace {
 
-class Mel final : public Transform<Batch, MelBatch>, public TellsLength {
+class Mel final : public Transform<Batch, MelBatch>,
+                  public TellsLength,
+                  public PassesStreams,
+                  public HasMelFront {
  public:
   explicit Mel(MelNodeOptions options)
       : front_(std::move(options.mel)), options_(std::move(options.backend)) {
@@ -43,12 +47,12 @@ class Mel final : public Transform<Batch, MelBatch>, public TellsLength {
       check.error("backend", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu, or auto");
     return front_.plan(
         given, check,
-        {backend == MelBackend::cuda ? "cuda" : "cpu", std::string(MelKernel::instruction_set())});
+        {backend == MelBackend::cuda ? "cuda" : "cpu", std::string(chosen_instruction_set())});
   }
   void start(RunContext& run) override { front_.start(run); }
   // Reports the backend that auto chose, and why.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
-    std::string text = "cpu, " + std::string(MelKernel::instruction_set());
+    std::string text = "cpu, " + std::string(chosen_instruction_set());
     if (options_.backend == MelBackend::automatic)
       text += " (" + why_not_cuda() + ")";
     else if (cuda::gpus().may_have_some())
@@ -59,6 +63,8 @@ class Mel final : public Transform<Batch, MelBatch>, public TellsLength {
     return front_.output_bound(input, NumberType::float32);
   }
   [[nodiscard]] std::optional<Value> settings() const override { return front_.settings(); }
+  [[nodiscard]] std::string why_no_stream() const override { return {}; }
+  [[nodiscard]] const MelFront& front() const override { return front_; }
   [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {
     if (in.sample_rate != front_.options().sample_rate) return std::nullopt;
     if (in.rows < 0) in.rows = front_.mel_plan()->frames(in.samples);

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <utility>
 
+#include "pipeline/base/problem.h"
+#include "pipeline/base/text.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
 #include "stages/row_type.h"
@@ -79,6 +81,17 @@ MelStageOptions at_any_rate(MelStageOptions options) {
 
 }  // namespace
 
+std::string_view chosen_instruction_set() {
+  try {
+    return MelKernel::instruction_set();
+  } catch (const std::invalid_argument& e) {
+    constexpr std::size_t kMost = 300;  // of a value of any length
+    throw ConfigError(
+        excerpt(e.what(), kMost),
+        {std::make_shared<const std::string>(MelKernel::kInstructionSetVariable), 0, 0});
+  }
+}
+
 MelFront::MelFront(MelStageOptions options)
     : options_(std::move(options)), preset_text_(options_.preset_text()) {
   options_.mel = options_.resolved();
@@ -130,7 +143,7 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
   }
   if (!problems.empty()) return given;
   plan_ = std::make_shared<MelPlan>(options_.mel);
-  kernel_ = std::make_unique<MelKernel>(plan_);
+  kernel_ = std::make_shared<MelKernel>(plan_, chosen_instruction_set());
   finish_ = std::make_shared<UtteranceSteps>(UtteranceSteps::of_mel(options_.mel));
   always_finite_ = is_always_finite(*plan_);
   if (plan_->empty_bands() > 0)
@@ -216,8 +229,11 @@ ItemError MelFront::too_short(const Windows& in) const {
 
 std::uint64_t MelFront::noise_key(std::size_t part, const ItemContext& context) const {
   if (options_.mel.dither == 0) return 0;
-  const std::string name = context.run().source.name(context.origin(part).stream->index());
-  return XXH3_64bits(name.data(), name.size());
+  return noise_key(context.run().source.name(context.origin(part).stream->index()));
+}
+
+std::uint64_t MelFront::noise_key(std::string_view name) const {
+  return options_.mel.dither == 0 ? 0 : XXH3_64bits(name.data(), name.size());
 }
 
 void MelFront::ready_frames(const Windows& in, MelPart& out) const {

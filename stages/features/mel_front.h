@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "pipeline/stage/stage.h"
 #include "stages/features/mel/mel_kernel.h"
@@ -18,6 +19,9 @@
 #include "stages/items.h"
 
 namespace melflow {
+
+// MelKernel::instruction_set(), for those who plan a run: throws ConfigError.
+std::string_view chosen_instruction_set();
 
 class MelFront {
  public:
@@ -39,6 +43,7 @@ class MelFront {
   [[nodiscard]] const MelOptions& options() const { return options_.mel; }
   [[nodiscard]] const std::shared_ptr<const MelPlan>& mel_plan() const { return plan_; }
   [[nodiscard]] const MelKernel& kernel() const { return *kernel_; }
+  [[nodiscard]] const std::shared_ptr<const MelKernel>& shared_kernel() const { return kernel_; }
   [[nodiscard]] const std::shared_ptr<const UtteranceSteps>& finish() const { return finish_; }
   [[nodiscard]] const std::shared_ptr<const FeatureInfo>& info() const { return info_; }
 
@@ -59,6 +64,7 @@ class MelFront {
   // Returns the key of a file's dither noise, from its path below the root, so that the noise does
   // not depend on other files.
   [[nodiscard]] std::uint64_t noise_key(std::size_t part, const ItemContext& context) const;
+  [[nodiscard]] std::uint64_t noise_key(std::string_view name) const;
 
   // For recordings that are not cut: sets first_row and row_count of `out` to the frames that this
   // block completes; the last block completes all remaining ones.
@@ -78,13 +84,20 @@ class MelFront {
   MelStageOptions options_;
   std::string preset_text_;  // preset_text() of the options as written
   std::shared_ptr<const MelPlan> plan_;
-  std::unique_ptr<MelKernel> kernel_;
+  std::shared_ptr<const MelKernel> kernel_;
   std::shared_ptr<const FeatureInfo> info_;
   std::shared_ptr<const UtteranceSteps> finish_;
   std::int64_t window_ = 0;  // samples of a row; 0: rows are frames
   double rows_per_sample_ = 0, rows_extra_ = 0;
   NumberType row_type_ = NumberType::float32;
   bool always_finite_ = false;  // whether samples within full scale yield finite float32 rows
+};
+
+// A stage that computes by one.
+class HasMelFront {
+ public:
+  virtual ~HasMelFront() = default;
+  [[nodiscard]] virtual const MelFront& front() const = 0;
 };
 
 }  // namespace melflow

@@ -15,10 +15,11 @@
 #include "stages/features/mel/utterance_steps.h"
 #include "stages/items.h"
 #include "stages/length.h"
+#include "stages/passes_streams.h"
 
 namespace melflow {
 
-class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
+class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength, public PassesStreams {
  public:
   // Every part has its row numbers, so blocks may come in any order.
   RowStage() { traits_.order = BlockOrder::any; }
@@ -29,6 +30,11 @@ class RowStage : public Transform<MelBatch, MelBatch>, public TellsLength {
                                                   ItemContext& context) const final;
 
   [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const final;
+  [[nodiscard]] std::string why_no_stream() const override { return {}; }
+  /// The step for recordings of which nothing is known but their samples; after plan().
+  [[nodiscard]] const std::shared_ptr<const FinishStep>& step() const { return step_; }
+  /// The rows that it gives; after plan().
+  [[nodiscard]] const std::shared_ptr<const FeatureInfo>& info() const { return out_; }
 
  protected:
   /// Makes the step for rows like these and changes `out`, a copy of `in`, to describe its result.

@@ -56,6 +56,11 @@ class Normalize final : public RowStage {
     for (const std::string_view name : groups_->names())
       number_of_.push_back(statistics_.groups->find(name));
   }
+  [[nodiscard]] std::string why_no_stream() const override {
+    return options_.by.empty()
+               ? ""
+               : "by: samples that come as they are recorded have no " + options_.by;
+  }
   [[nodiscard]] std::optional<Value> settings() const override {
     Value out = Value::map({});
     out.set("of", Value::scalar(statistics_.of, {}, true));

@@ -180,7 +180,7 @@ TEST_CASE("filters: the same numbers are the same features, from a list or a fil
   Schema schema;
   MelStageOptions again = list;
   again.describe(schema);
-  CHECK(to_json(*schema.echo().find("filters")) == "[[0.5,1,0],[0,-1,0.25]]");
+  CHECK(to_json(*schema.echo().find("filters")) == "[[0.5, 1, 0], [0, -1, 0.25]]");
 }
 
 TEST_CASE("filters: what is wrong with a matrix is said, with what fits") {

@@ -26,7 +26,7 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
 "$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py xxhash ||
   skip "nanobind, scikit-build-core, numpy, h5py or xxhash cannot be had"
 # Optional: without these, their tests are skipped. Most of them are wanted by --more alone, as they are large.
-more=(distributed)
+more=(distributed fastapi)
 if [[ ${1:-} == --more ]]; then
   more+=(pyarrow zarr xarray safetensors datasets kaldiio kaldi_native_io webdataset "lhotse urllib3" "moto[server,s3] s3fs aiohttp" mypy
     "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad")

@@ -37,6 +37,21 @@ TEST_CASE("memory: a lease is aligned, as large as asked for, and at most a quar
   }
 }
 
+TEST_CASE("memory: a view has a caller's bytes, and leaves them to it") {
+  std::vector<std::byte> bytes(100, std::byte{7});
+  Buffer view = Buffer::over(bytes);
+  CHECK(view.data() == bytes.data());
+  CHECK(view.size() == 100);
+  const Buffer moved = std::move(view);
+  CHECK(moved.data() == bytes.data());
+  CHECK(!view);
+  const BufferPool pool(1 << 20);
+  { const Buffer other = Buffer::over(bytes); }
+  CHECK(pool.kept() == 0);
+  CHECK(bytes[99] == std::byte{7});
+  CHECK(!Buffer::over({}));
+}
+
 TEST_CASE("memory: the buffer returned last is leased first") {
   BufferPool pool(1 << 20);
   std::byte *first, *second;

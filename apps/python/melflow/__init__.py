@@ -5,10 +5,12 @@
         batch["mel"], batch["label"], batch["path"]
 
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
-features, Features, folder: rows of arrays, files and folders, by the same kernels; show: a picture of them.
+features, Features, folder: rows of arrays, files, their bytes and folders, by the same kernels, also in a service; show: a picture of them.
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
 export: the rows of a file for other libraries: Parquet, Arrow, Zarr, Kaldi, WebDataset, safetensors, datasets.
+stream, push: rows of samples that come as they are recorded.
+check_front_end, vectors: code of one's own beside a front end.
 load_plugin: further stages, from a shared library.
 run, update, plan, work, merge, explain, tune, inspect and so on: the verbs of the program, in this process;
 melflow.distributed.run: a corpus on a Dask cluster.
@@ -28,13 +30,17 @@ from ._melflow import version as __version__
 from .audio_rows import AudioRows
 from .call_results import note, skip
 from .exports import export
-from .features import Features, Picture, features, folder, show
+from .features import Features, features
+from .folders import folder
 from .graph import Graph, Node
 from .loader import Loader
+from .pictures import Picture, show
 from .program import (Report, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
                       work)
 from .row_sets import RowSets
 from .rows import FileRows, Rows
+from .front_end_check import check_front_end, vectors
+from .streams import Stream, push, stream
 
 
 @overload
@@ -63,9 +69,9 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
     return FileRows(name)
 
 
-__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "__version__",
-           "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "run", "show", "skip", "status", "sweep", "tune", "update",
-           "validate", "verify", "work"]
+__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "Stream", "__version__",
+           "check_front_end", "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
+           "validate", "vectors", "verify", "work"]
 
 
 def __dir__() -> "list[str]":

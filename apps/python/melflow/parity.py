@@ -20,7 +20,7 @@ import numpy as np
 from . import arguments, parity_vectors
 from ._melflow import RunError
 from ._melflow import version as _version
-from .parity_rows import PRECISIONS, Ours, Theirs, Worst, chain, deltas, worst
+from .parity_rows import PRECISIONS, UNLIMITED, Ours, Theirs, Worst, chain, deltas, worst
 
 DELTAS = "deltas"  # the preset's name in reports on derivatives
 FOLDER = os.path.dirname(__file__)
@@ -96,11 +96,11 @@ class Recording(NamedTuple):
 
 def _recordings(paths: Sequence[str], rate: int) -> List[Recording]:
     """The recordings' samples as the mel stage of a pipeline would get them."""
-    decoder = chain(("resample", {"rate": rate}), ("segment", {}), ("samples", {}), of_files=True)
+    decoder = chain(("resample", {"rate": rate}), ("segment", {}), ("samples", {}))
 
     def read(path: str) -> Recording:
         try:
-            samples, _, own_rate = decoder.rows_of_file(path)
+            samples, _, own_rate = decoder.rows_of_file(UNLIMITED, None, path)
         except RunError as error:
             return Recording(path, np.zeros(0, np.float32), problem=str(error))
         return Recording(path, samples.reshape(-1), own_rate)

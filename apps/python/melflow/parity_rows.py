@@ -20,7 +20,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from ._melflow import FeatureChain
+from ._melflow import FeatureChain, RowCall
 
 FLOAT_SHARE = 1e-6
 DOUBLE_SHARE = 1e-15
@@ -35,12 +35,15 @@ Settings = Mapping[str, Any]  # all options of a mel stage, as _melflow.mel_sett
 Stage = Tuple[str, Mapping[str, Any]]  # its name and options
 
 
-def chain(*stages: Stage, of_files: bool = False) -> FeatureChain:
+UNLIMITED = RowCall(None, None, None, None)
+
+
+def chain(*stages: Stage) -> FeatureChain:
     """A chain of the decoder and these stages."""
     graph: Dict[str, Mapping[str, Any]] = {"file_list": {"stage": "file_list", "root": "/"}}
     for stage, options in (("disk_read", {}), ("decode", {}), *stages, ("batches", {})):
         graph[stage] = {"stage": stage, "from": list(graph)[-1], **options}
-    return FeatureChain("verify-parity", json.dumps({"version": 1, "graph": graph}), {}, {}, of_files)
+    return FeatureChain("verify-parity", json.dumps({"version": 1, "graph": graph}), {}, {})
 
 
 class Theirs(NamedTuple):
@@ -81,7 +84,7 @@ class Ours:
 
     @staticmethod
     def _rows(mel: Settings, samples: np.ndarray, *after: Stage) -> np.ndarray:
-        rows, _, _ = chain(("segment", {}), ("mel", mel), *after).rows(samples, mel["sample_rate"])
+        rows, _, _ = chain(("segment", {}), ("mel", mel), *after).rows_of_samples(UNLIMITED, None, samples, mel["sample_rate"])
         return rows.astype(float)
 
     def limits(self, theirs: Theirs, tolerance: Mapping[str, Any]) -> np.ndarray:
@@ -148,5 +151,5 @@ def given_rows(samples: np.ndarray, sample_rate: int, rows: Any) -> np.ndarray:
 def deltas(rows: np.ndarray, options: Mapping[str, Any]) -> np.ndarray:
     """The derivatives of the highest order that the stage deltas appends to these rows, [frames, columns]."""
     given = {"call": "melflow.parity_rows:given_rows", "gives": "rows", "columns": rows.shape[1], "arguments": {"rows": rows.tolist()}}
-    made, _, _ = chain(("python", given), ("deltas", options)).rows(np.zeros(1, np.int16), 16000)
+    made, _, _ = chain(("python", given), ("deltas", options)).rows_of_samples(UNLIMITED, None, np.zeros(1, np.int16), 16000)
     return made[:, -rows.shape[1]:].astype(float)

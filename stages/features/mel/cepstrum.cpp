@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
+
+#include "stages/features/mel/row_pass.h"
 
 namespace melflow {
 namespace {
@@ -23,7 +26,7 @@ double lifter_value(const CepstrumOptions& o, int i) {
   return 1.0 + o.lifter / 2.0 * std::sin(std::numbers::pi * at / o.lifter);
 }
 
-class CepstrumStep final : public FinishStep {
+class CepstrumStep final : public OrderedStep {
  public:
   CepstrumStep(const CepstrumOptions& o, int columns, int energy_column)
       : count_(o.n_mfcc), columns_(columns), energy_column_(energy_column), last_(o.htk_compat) {
@@ -40,19 +43,25 @@ class CepstrumStep final : public FinishStep {
   [[nodiscard]] bool needs_utterance() const override { return false; }
   [[nodiscard]] int values_out(int) const override { return count_; }
 
-  void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    std::vector<float> room, room_out;
-    std::vector<double> sums(static_cast<std::size_t>(count_));
-    for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {
-      const std::int64_t n = std::min(in.piece(), in.rows() - first);
-      const float* from = in.get(first, n, room);
-      float* to = out.place(first, n, room_out);
-      for (std::int64_t r = 0; r < n; ++r) row(from + r * columns_, sums, to + r * count_);
-      out.put(first, n, to);
-    }
+  [[nodiscard]] std::unique_ptr<RowPass> start(int) const override {
+    return std::make_unique<Pass>(*this);
   }
 
  private:
+  class Pass final : public RowPass {
+   public:
+    explicit Pass(const CepstrumStep& step)
+        : step_(step), sums_(static_cast<std::size_t>(step.count_)) {}
+    void take(const float* rows, std::int64_t count, const RowsOut& out) override {
+      for (std::int64_t r = 0; r < count; ++r)
+        step_.row(rows + r * step_.columns_, sums_, out.to + r * step_.count_);
+    }
+
+   private:
+    const CepstrumStep& step_;
+    std::vector<double> sums_;  // work space
+  };
+
   void row(const float* levels, std::vector<double>& sums, float* out) const {
     std::fill(sums.begin(), sums.end(), 0.0);
     const double* factors = matrix_.data();

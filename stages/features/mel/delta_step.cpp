@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
+
+#include "stages/features/mel/row_pass.h"
 
 namespace melflow {
 namespace {
 
-// Neighbouring rows of one utterance, from row `first` on.
-struct Run {
-  std::int64_t first = 0;
-  std::vector<float> values;
-};
-
-class DeltaStep final : public FinishStep {
+class DeltaStep final : public OrderedStep {
  public:
   explicit DeltaStep(const DeltaOptions& options) : o_(options), half_(options.width / 2) {
     const std::vector<double> slope = savitzky_golay(o_.width, 1, 1, 0.0);
@@ -34,73 +31,113 @@ class DeltaStep final : public FinishStep {
     }
   }
 
-  [[nodiscard]] bool needs_utterance() const override { return true; }
   [[nodiscard]] int values_out(int values_in) const override { return values_in * (o_.order + 1); }
-
-  void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    // A piece needs rows on both sides again; in a long piece these are a small share.
-    const std::int64_t piece = std::max<std::int64_t>(std::min(in.piece(), out.piece()),
-                                                      std::int64_t{4} * o_.order * half_);
-    std::vector<float> room;
-    for (std::int64_t first = 0; first < in.rows(); first += piece) {
-      const std::int64_t n = std::min(piece, in.rows() - first);
-      float* to = out.place(first, n, room);
-      for (int order = 0; order <= o_.order; ++order) {
-        const Run run = rows_of(in, order, first, first + n);
-        for (std::int64_t r = 0; r < n; ++r)
-          std::copy_n(run.values.data() + (first + r - run.first) * in.values(), in.values(),
-                      to + r * out.values() + order * in.values());
-      }
-      out.put(first, n, to);
-    }
+  [[nodiscard]] std::int64_t rows_out(std::int64_t rows_in) const override {
+    return rows_in < least_rows() ? 0 : rows_in;
+  }
+  [[nodiscard]] std::int64_t rows_ready(std::int64_t seen) const override {
+    return seen < least_rows() ? 0 : std::max<std::int64_t>(0, seen - reach());
+  }
+  [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
+    return std::make_unique<Pass>(*this, values_in);
   }
 
  private:
-  // Returns derivative `order` of rows [begin, end), which lie within the utterance.
-  [[nodiscard]] Run rows_of(const UtteranceRows& in, int order, std::int64_t begin,
-                            std::int64_t end) const {
-    Run out{begin, std::vector<float>(static_cast<std::size_t>((end - begin) * in.values()))};
-    if (order == 0) {
-      std::vector<float> room;
-      const float* rows = in.get(begin, end - begin, room);
-      std::copy_n(rows, out.values.size(), out.values.begin());
-      return out;
-    }
-    const std::vector<double>& filter = filters_[static_cast<std::size_t>(order - 1)];
-    const auto reach = static_cast<std::int64_t>(filter.size() / 2);
-    const int below = o_.method == DeltaOptions::Method::regression ? order - 1 : 0;
-    // The outermost rows use the fit to the outermost `width` rows.
-    const std::int64_t wider = o_.method == DeltaOptions::Method::librosa ? o_.width : reach;
-    const Run from = rows_of(in, below, std::max<std::int64_t>(0, begin - wider),
-                             std::min(in.rows(), end + wider));
-    for (std::int64_t t = begin; t < end; ++t) {
-      float* to = out.values.data() + (t - begin) * in.values();
-      if (o_.method == DeltaOptions::Method::librosa && (t < reach || t >= in.rows() - reach)) {
-        const std::int64_t first = t < reach ? 0 : in.rows() - o_.width;
-        const auto place = static_cast<std::size_t>(t - first);
-        apply(edges_[static_cast<std::size_t>(order - 1)][place], in, from, first, to);
-      } else {
-        apply(filter, in, from, t - reach, to);
-      }
-    }
-    return out;
+  [[nodiscard]] bool is_by_slopes() const { return o_.method == DeltaOptions::Method::regression; }
+  [[nodiscard]] bool is_librosa() const { return o_.method == DeltaOptions::Method::librosa; }
+  // Rows that the fit to the outermost rows takes.
+  [[nodiscard]] std::int64_t least_rows() const { return is_librosa() ? o_.width : 1; }
+  // Rows after a row that its derivatives take.
+  [[nodiscard]] std::int64_t reach() const {
+    return is_librosa() ? half_ : std::int64_t{o_.order} * half_;
   }
 
-  // Sums rows from `first` on times the filter's values; outside the utterance its end rows are
-  // repeated.
-  static void apply(const std::vector<double>& filter, const UtteranceRows& in, const Run& from,
-                    std::int64_t first, float* to) {
-    for (int c = 0; c < in.values(); ++c) {
-      double sum = 0.0;
-      for (std::size_t i = 0; i < filter.size(); ++i) {
-        const std::int64_t row =
-            std::clamp<std::int64_t>(first + static_cast<std::int64_t>(i), 0, in.rows() - 1);
-        sum +=
-            filter[i] * from.values[static_cast<std::size_t>((row - from.first) * in.values() + c)];
-      }
-      to[c] = static_cast<float>(sum);
-    }
+  // The derivatives of which those of an order are taken; 0: the features.
+  [[nodiscard]] int below(int order) const { return is_by_slopes() ? order - 1 : 0; }
+  [[nodiscard]] const std::vector<double>& filter(int order) const {
+    return filters_[static_cast<std::size_t>(order - 1)];
   }
+  [[nodiscard]] std::int64_t reach_of(int order) const {
+    return static_cast<std::int64_t>(filter(order).size() / 2);
+  }
+
+  class Pass final : public RowPass {
+   public:
+    Pass(const DeltaStep& step, int values)
+        : step_(step),
+          values_(values),
+          levels_(static_cast<std::size_t>(step.o_.order + 1), HeldRows(values)),
+          fresh_(levels_.size()) {}
+
+    void take(const float* rows, std::int64_t count, const RowsOut& out) override {
+      levels_.front().take(rows, count);
+      const std::int64_t end = out.first + out.count;
+      for (int order = 1; order <= step_.o_.order; ++order) derive(order, end, out.total);
+      for (std::int64_t t = out.first; t < end; ++t)
+        for (std::size_t k = 0; k < levels_.size(); ++k)
+          std::copy_n(
+              levels_[k].row(t), values_,
+              out.to +
+                  ((t - out.first) * std::ssize(levels_) + static_cast<std::int64_t>(k)) * values_);
+      for (int level = 0; level <= step_.o_.order; ++level) keep(level, end);
+    }
+
+   private:
+    HeldRows& level(int order) { return levels_[static_cast<std::size_t>(order)]; }
+
+    // Computes derivative `order` of all rows before `end` or, where further ones are taken of it,
+    // of all that can be.
+    void derive(int order, std::int64_t end, std::int64_t total) {
+      HeldRows& from = level(step_.below(order));
+      HeldRows& to = level(order);
+      const std::int64_t reach = step_.reach_of(order);
+      if (step_.is_by_slopes())
+        end = total >= 0 ? total : std::max<std::int64_t>(0, from.end() - reach);
+      std::vector<float>& fresh = fresh_[static_cast<std::size_t>(order)];
+      const std::int64_t first = to.end();
+      fresh.resize(static_cast<std::size_t>((end - first) * values_));
+      for (std::int64_t t = first; t < end; ++t) {
+        float* row = fresh.data() + (t - first) * values_;
+        const bool is_last = total >= 0 && t >= total - reach;
+        if (step_.is_librosa() && (t < reach || is_last)) {
+          const std::int64_t begin = t < reach ? 0 : total - step_.o_.width;
+          apply(step_.edges_[static_cast<std::size_t>(order - 1)]
+                            [static_cast<std::size_t>(t - begin)],
+                from, begin, row);
+        } else {
+          apply(step_.filter(order), from, t - reach, row);
+        }
+      }
+      to.take(fresh.data(), end - first);
+    }
+
+    // Sums rows from `first` on times the filter's values; outside the utterance its end rows are
+    // repeated.
+    void apply(const std::vector<double>& filter, const HeldRows& from, std::int64_t first,
+               float* to) {
+      sums_.assign(static_cast<std::size_t>(values_), 0.0);
+      for (const double factor : filter) {
+        const float* row = from.row(std::clamp<std::int64_t>(first++, 0, from.end() - 1));
+        for (std::size_t c = 0; c < sums_.size(); ++c) sums_[c] += factor * row[c];
+      }
+      std::copy(sums_.begin(), sums_.end(), to);
+    }
+
+    // Keeps what derivatives of later rows are taken of, and what is not written yet.
+    void keep(int of, std::int64_t end) {
+      for (int order = 1; order <= step_.o_.order; ++order)
+        if (step_.below(order) == of)
+          end = std::min(end, level(order).end() - step_.reach_of(order));
+      if (of == 0 && step_.is_librosa()) end = std::min(end, level(0).end() - step_.o_.width);
+      level(of).keep(end);
+    }
+
+    const DeltaStep& step_;
+    const int values_;
+    std::vector<HeldRows> levels_;           // the features, and each of their derivatives
+    std::vector<std::vector<float>> fresh_;  // the piece of each
+    std::vector<double> sums_;               // work space
+  };
 
   DeltaOptions o_;
   int half_;

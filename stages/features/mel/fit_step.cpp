@@ -2,30 +2,51 @@
 
 #include <algorithm>
 
+#include "stages/features/mel/row_pass.h"
+
 namespace melflow {
 namespace {
 
-class FitStep final : public FinishStep {
+class FitPass final : public RowPass {
+ public:
+  FitPass(const FitOptions& options, int values)
+      : value_(static_cast<float>(options.value)),
+        most_(options.rows),
+        values_(values),
+        held_(values) {}
+
+  void take(const float* rows, std::int64_t count, const RowsOut& out) override {
+    held_.take(rows, count);
+    float* to = out.to;
+    for (std::int64_t r = out.first; r < out.first + out.count; ++r, to += values_) {
+      if (r < held_.end())
+        std::copy_n(held_.row(r), values_, to);
+      else
+        std::fill_n(to, values_, value_);
+    }
+    const std::int64_t next = out.first + out.count;
+    held_.keep(most_ > 0 && next == most_ ? held_.end() : next);
+  }
+
+ private:
+  const float value_;
+  const std::int64_t most_;  // rows that are written; 0: any number
+  const int values_;
+  HeldRows held_;
+};
+
+class FitStep final : public OrderedStep {
  public:
   explicit FitStep(const FitOptions& options) : o_(options) {}
 
-  [[nodiscard]] bool needs_utterance() const override { return true; }
   [[nodiscard]] std::int64_t rows_out(std::int64_t rows_in) const override {
     return fitted_rows(o_, rows_in);
   }
-
-  void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    if (&in == &out) return;
-    const std::int64_t piece = std::max<std::int64_t>(1, std::min(in.piece(), out.piece()));
-    std::vector<float> room, room_out;
-    for (std::int64_t first = 0; first < out.rows(); first += piece) {
-      const std::int64_t n = std::min(piece, out.rows() - first);
-      const std::int64_t there = std::clamp<std::int64_t>(in.rows() - first, 0, n);
-      float* to = out.place(first, n, room_out);
-      if (there > 0) std::copy_n(in.get(first, there, room), there * in.values(), to);
-      std::fill(to + there * in.values(), to + n * in.values(), static_cast<float>(o_.value));
-      out.put(first, n, to);
-    }
+  [[nodiscard]] std::int64_t rows_ready(std::int64_t seen) const override {
+    return std::min(seen, fitted_rows(o_, seen));
+  }
+  [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
+    return std::make_unique<FitPass>(o_, values_in);
   }
 
  private:

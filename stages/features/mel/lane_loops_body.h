@@ -225,25 +225,17 @@ MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
   for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
 }
 
-[[gnu::noinline]] void floor_and_pieces(const RunTables& t, float* values) {
-  Lanes value = Lanes::load(values);
-  if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
-  if (t.piecewise) {
-    constexpr float e = 2.71828183F;
-    const Lanes ln = value.at_least(Lanes::all(1.0F)).ln();
-    const Floats log = ln.v <= e ? ln.v / e : ln.v;
-    value.v = value.v > e ? log : value.v / e;
-  }
-  value.store(values);
-}
-
+// with_steps: values have a floor or a piecewise logarithm.
+template <bool with_steps>
 MELFLOW_INLINE void level(const RunTables& t, Lanes (&values)[4]) {
-  if (t.has_steps) {
+  if constexpr (with_steps) {
+    constexpr float e = 2.71828183F;
     for (Lanes& value : values) {
-      alignas(64) float copy[width];  // whose address is taken, so that values stay in registers
-      value.store(copy);
-      floor_and_pieces(t, copy);
-      value = Lanes::load(copy);
+      if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
+      if (!t.piecewise) continue;
+      const Lanes ln = value.at_least(Lanes::all(1.0F)).ln();
+      const Floats log = ln.v <= e ? ln.v / e : ln.v;
+      value.v = value.v > e ? log : value.v / e;
     }
   }
   if (!t.log) return;
@@ -328,6 +320,29 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
         .store(power + k * width);
 }
 
+// Two functions, so that the usual one keeps its values in registers.
+template <bool with_steps>
+[[gnu::noinline]] void levels(const RunTables& t, const float* power, float* const* out) {
+  if (t.n_mels == 0) {
+    for (int k = 0; k < t.n_bins; k += 4) {
+      Lanes values[4];
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i)
+        values[i] = k + i < t.n_bins ? Lanes::load(power + (k + i) * width) : Lanes::all(0.0F);
+      level<with_steps>(t, values);
+      store_columns(values, k, t.n_bins, out);
+    }
+    return;
+  }
+  const float* weight = t.weights;
+  for (int m = 0; m < t.n_mels; m += 4) {
+    Lanes sums[4];
+    band_sums(t, m, weight, power, sums);
+    level<with_steps>(t, sums);
+    store_columns(sums, m, t.n_mels, out);
+  }
+}
+
 void rows(const RunTables& t, float* power, float* const* out) {
   if (t.is_limited) limit_bins(t, power);
   const float offset = t.is_limited ? 0.0F : t.power_offset;
@@ -344,24 +359,10 @@ void rows(const RunTables& t, float* power, float* const* out) {
       p.store(power + k * width);
     }
   }
-  if (t.n_mels == 0) {
-    for (int k = 0; k < t.n_bins; k += 4) {
-      Lanes values[4];
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i)
-        values[i] = k + i < t.n_bins ? Lanes::load(power + (k + i) * width) : Lanes::all(0.0F);
-      level(t, values);
-      store_columns(values, k, t.n_bins, out);
-    }
-    return;
-  }
-  const float* weight = t.weights;
-  for (int m = 0; m < t.n_mels; m += 4) {
-    Lanes sums[4];
-    band_sums(t, m, weight, power, sums);
-    level(t, sums);
-    store_columns(sums, m, t.n_mels, out);
-  }
+  if (t.has_steps)
+    levels<true>(t, power, out);
+  else
+    levels<false>(t, power, out);
 }
 
 void load_int16(const RunTables& t, const std::int16_t* const* frames, const float* window,

@@ -15,12 +15,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include "pipeline/base/problem.h"
-#include "pipeline/base/text.h"
-
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -140,15 +134,16 @@ std::vector<std::string_view> MelKernel::instruction_sets() {
 
 std::string_view MelKernel::instruction_set() {
   static const std::string_view chosen = [] {
-    constexpr const char* variable = "MELFLOW_INSTRUCTION_SET";
     const std::vector<std::string_view> sets = instruction_sets();
-    const char* const given = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe)
+    const char* const given =
+        std::getenv(kInstructionSetVariable);  // NOLINT(concurrency-mt-unsafe)
     if (given == nullptr || *given == '\0') return sets.front();
     const auto found = std::find(sets.begin(), sets.end(), given);
     if (found != sets.end()) return *found;
-    throw ConfigError(fmt::format("'{}' is not an instruction set of this processor, which has {}",
-                                  excerpt(given), fmt::join(sets, ", ")),
-                      {std::make_shared<const std::string>(variable), 0, 0});
+    std::string all;
+    for (const std::string_view set : sets) all += (all.empty() ? "" : ", ") + std::string(set);
+    throw std::invalid_argument("'" + std::string(given) +
+                                "' is not an instruction set of this processor, which has " + all);
   }();
   return chosen;
 }

@@ -52,9 +52,9 @@ class MelKernel {
   // The instruction sets that this processor can run, widest first: "avx512", "avx2", "baseline";
   // the baseline ("neon" on 64-bit Arm) is what every processor of the build's architecture has.
   static std::vector<std::string_view> instruction_sets();
-  // The one that the variable MELFLOW_INSTRUCTION_SET names, or the widest; for the output's
-  // provenance. RealFft takes the widest in any case. Throws ConfigError if the variable names none
-  // of them.
+  // The one that the variable names, or the widest; for the output's provenance. RealFft takes the
+  // widest in any case. Throws std::invalid_argument if the variable names none of them.
+  static constexpr const char* kInstructionSetVariable = "MELFLOW_INSTRUCTION_SET";
   static std::string_view instruction_set();
 
   // `set`: one of instruction_sets().

@@ -245,14 +245,27 @@ constexpr MelOptionRow kTable[] = {
     {"amin", &O::amin, "floor of a band or bin before the logarithm", "",
      "in the unit that power gives: a power or an amplitude; keeps silence finite",
      from_to(kSmallest, kLargest), kLog},
-    {"ref", &O::ref, "value of a band or bin that the logarithm maps to 0", "",
+    {"ref",
+     &O::ref,
+     "value of a band or bin that the logarithm maps to 0",
+     "",
      "max: the largest of the segment, or of the recording where it is not cut",
-     from_to(kSmallest, kLargest), kLog},
-    {"top_db", &O::top_db, "dynamic range kept below the largest value of the segment or recording",
+     from_to(kSmallest, kLargest),
+     kLog,
+     nullptr,
+     {[](const O& o) { return o.ref.is_max; }, "ref: a number"}},
+    {"top_db",
+     &O::top_db,
+     "dynamic range kept below the largest value of the segment or recording",
      "dB",
      "lower values are raised to the largest minus top_db; in decibels of 20/power log10 whatever "
      "log is, or of db_factor; not set: none (Whisper: 80)",
-     from_to(0, kLargest), kLog},
+     from_to(0, kLargest),
+     kLog,
+     nullptr,
+     {[](const O& o) { return o.top_db.has_value(); },
+      "top_db: null, and in amin a floor that does not depend on the recording, as models for "
+      "streams have it (Voxtral Realtime: preset whisper_large_v3, amin: 3.1622776601683795e-7)"}},
     {"db_factor", &O::db_factor, "factor on log10 that makes decibels", "",
      "not set: 20/power; 10: as librosa.power_to_db and torchaudio's AmplitudeToDB('power'), "
      "whatever power is",
@@ -261,10 +274,19 @@ constexpr MelOptionRow kTable[] = {
     {"log_offset", &O::log_offset, "number added to a band or bin before amin and the logarithm",
      "", "keeps silence finite: log(x + log_offset)", from_to(0, kLargest), kLog},
 
-    {"normalize", &O::normalize, "shifts and scales finished values: (x - mean) / std", "",
+    {"normalize",
+     &O::normalize,
+     "shifts and scales finished values: (x - mean) / std",
+     "",
      "none: neither; fixed: by norm_mean and norm_std; per_feature: by the mean and standard "
      "deviation of each column over the segment or recording; all_features: by those of all its "
-     "values"},
+     "values",
+     kAny,
+     kNothing,
+     nullptr,
+     {[](const O& o) { return is_normalized(o) && !is_fixed(o); },
+      "normalize: fixed with norm_mean and norm_std of a corpus, or none and the stage "
+      "sliding_cmvn after mel"}},
     {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
      "one number, or one for each column; required with normalize: fixed",
      from_to(-kLargest, kLargest), kFixed},
@@ -309,5 +331,11 @@ bool MelOptionRow::counts(const MelOptions& options) const {
 }
 
 std::span<const MelOptionRow> mel_option_table() { return kTable; }
+
+const MelOptionRow* needs_whole(const MelOptions& options) {
+  for (const MelOptionRow& row : kTable)
+    if (row.whole.is_needed != nullptr && row.whole.is_needed(options)) return &row;
+  return nullptr;
+}
 
 }  // namespace melflow

@@ -35,6 +35,13 @@ struct MelOptionRow {
     bool (*are_met)(const MelOptions&) = nullptr;  // null: it always has an effect
   };
 
+  // When the values need the whole recording, so that no row is final before its end, and what can
+  // be set instead where rows are wanted earlier (a stream); null: never.
+  struct Whole {
+    bool (*is_needed)(const MelOptions&) = nullptr;
+    std::string_view instead;
+  };
+
   std::string_view name;
   MelOptions::Member member;
   std::string_view what;
@@ -45,6 +52,7 @@ struct MelOptionRow {
   // Whether the output records the option although it has an effect; null: always. An option at the
   // value that older outputs imply is omitted, so that they keep their fingerprint.
   bool (*is_recorded)(const MelOptions&) = nullptr;
+  Whole whole = {};
 
   // "length of the analysis window [samples]; not set: n_fft"
   [[nodiscard]] std::string text() const;
@@ -54,5 +62,8 @@ struct MelOptionRow {
 
 // One row for each option, in the order of the documentation.
 std::span<const MelOptionRow> mel_option_table();
+
+// The first option whose values need the whole recording; null if none does.
+const MelOptionRow* needs_whole(const MelOptions& options);
 
 }  // namespace melflow

@@ -4,33 +4,40 @@
 #include <cmath>
 #include <vector>
 
+#include "stages/features/mel/row_pass.h"
+
 namespace melflow {
 namespace {
 
-class PcenStep final : public FinishStep {
+class PcenStep final : public OrderedStep {
  public:
   explicit PcenStep(const PcenOptions& options)
       : o_(options), b_(options.b.value()), log_eps_(std::log(options.eps)) {}
-  [[nodiscard]] bool needs_utterance() const override { return true; }
 
-  void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    const auto columns = static_cast<std::size_t>(in.values());
-    std::vector<double> smooth(columns, 1.0);
-    std::vector<float> room, room_out;
-    for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {
-      const std::int64_t n = std::min(in.piece(), in.rows() - first);
-      const float* from = in.get(first, n, room);
-      float* const to = out.place(first, n, room_out);
-      for (std::size_t i = 0; i < static_cast<std::size_t>(n) * columns; ++i) {
-        double& m = smooth[i % columns];
-        m = (1.0 - b_) * m + b_ * from[i];
-        to[i] = static_cast<float>(value(from[i], m));
-      }
-      out.put(first, n, to);
-    }
+  [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
+    return std::make_unique<Pass>(*this, values_in);
   }
 
  private:
+  class Pass final : public RowPass {
+   public:
+    Pass(const PcenStep& step, int values)
+        : step_(step), smooth_(static_cast<std::size_t>(values), 1.0) {}
+    void take(const float* rows, std::int64_t count, const RowsOut& out) override {
+      float* to = out.to;
+      for (std::int64_t r = 0; r < count; ++r)
+        for (double& m : smooth_) {
+          const float x = *rows++;
+          m = (1.0 - step_.b_) * m + step_.b_ * x;
+          *to++ = static_cast<float>(step_.value(x, m));
+        }
+    }
+
+   private:
+    const PcenStep& step_;
+    std::vector<double> smooth_;  // [values]
+  };
+
   // By logarithms of 1 + m / eps and 1 + x s / bias, as in librosa, to keep small values accurate.
   [[nodiscard]] double value(double x, double m) const {
     const double scaled = x * std::exp(-o_.gain * (log_eps_ + std::log1p(m / o_.eps)));

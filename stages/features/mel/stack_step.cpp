@@ -2,56 +2,64 @@
 
 #include <algorithm>
 
+#include "stages/features/mel/row_pass.h"
+
 namespace melflow {
 namespace {
 
-class StackStep final : public FinishStep {
+class StackPass final : public RowPass {
+ public:
+  StackPass(const StackOptions& options, int values)
+      : o_(options), values_(values), held_(values) {}
+
+  void take(const float* rows, std::int64_t count, const RowsOut& out) override {
+    held_.take(rows, count);
+    float* to = out.to;
+    for (std::int64_t r = out.first; r < out.first + out.count; ++r, to += values_ * o_.frames)
+      for (int f = 0; f < o_.frames; ++f) put(frame(r * o_.hop - o_.left + f, out.total), f, to);
+    held_.keep((out.first + out.count) * o_.hop - o_.left);
+  }
+
+ private:
+  // Returns the values of a frame; null for o_.value. `total`: of the frames, -1 while more follow.
+  [[nodiscard]] const float* frame(std::int64_t number, std::int64_t total) const {
+    if (number < 0 && o_.head == StackOptions::Head::value) return nullptr;
+    if (total < 0) return held_.row(std::max<std::int64_t>(number, 0));
+    if (number >= total && o_.tail == StackOptions::Tail::value) return nullptr;
+    return held_.row(std::clamp<std::int64_t>(number, 0, total - 1));
+  }
+  // Puts frame `f` of the row `to`.
+  void put(const float* from, int f, float* to) const {
+    const bool by_frame = o_.order == StackOptions::Order::frame_major;
+    to += by_frame ? f * values_ : f;
+    const std::int64_t step = by_frame ? 1 : o_.frames;
+    for (int c = 0; c < values_; ++c)
+      to[c * step] = from != nullptr ? from[c] : static_cast<float>(o_.value);
+  }
+
+  const StackOptions o_;
+  const int values_;
+  HeldRows held_;
+};
+
+class StackStep final : public OrderedStep {
  public:
   explicit StackStep(const StackOptions& options) : o_(options) {}
 
-  [[nodiscard]] bool needs_utterance() const override { return true; }
   [[nodiscard]] int values_out(int values_in) const override { return values_in * o_.frames; }
   [[nodiscard]] std::int64_t rows_out(std::int64_t rows_in) const override {
     return stacked_rows(o_, rows_in);
   }
-
-  void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    if (&in == &out) return;  // a single frame, which stays
-    // A piece of the input has rows for about as many of the output.
-    const std::int64_t piece =
-        std::max<std::int64_t>(1, std::min(out.piece(), in.piece() / o_.hop));
-    std::vector<float> room, room_out;
-    for (std::int64_t first = 0; first < out.rows(); first += piece) {
-      const std::int64_t n = std::min(piece, out.rows() - first);
-      const std::int64_t begin = std::max<std::int64_t>(0, first * o_.hop - o_.left);
-      const std::int64_t end = std::min(in.rows(), (first + n - 1) * o_.hop - o_.left + o_.frames);
-      const float* from = in.get(begin, end - begin, room);
-      float* to = out.place(first, n, room_out);
-      for (std::int64_t r = 0; r < n; ++r)
-        for (int f = 0; f < o_.frames; ++f)
-          put(frame(in, from, begin, (first + r) * o_.hop - o_.left + f), in.values(), f,
-              to + r * out.values());
-      out.put(first, n, to);
-    }
+  // Those whose frames are all there.
+  [[nodiscard]] std::int64_t rows_ready(std::int64_t seen) const override {
+    const std::int64_t behind_first = seen + o_.left - o_.frames;
+    return seen == 0 || behind_first < 0 ? 0 : behind_first / o_.hop + 1;
+  }
+  [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
+    return std::make_unique<StackPass>(o_, values_in);
   }
 
  private:
-  // Returns the values of a frame that `from` has, from frame `begin` on; null for o_.value.
-  [[nodiscard]] const float* frame(const UtteranceRows& in, const float* from, std::int64_t begin,
-                                   std::int64_t number) const {
-    if (number < 0 && o_.head == StackOptions::Head::value) return nullptr;
-    if (number >= in.rows() && o_.tail == StackOptions::Tail::value) return nullptr;
-    return from + (std::clamp<std::int64_t>(number, 0, in.rows() - 1) - begin) * in.values();
-  }
-  // Puts frame `f` of the row `to`.
-  void put(const float* from, int columns, int f, float* to) const {
-    const bool by_frame = o_.order == StackOptions::Order::frame_major;
-    to += by_frame ? f * columns : f;
-    const std::int64_t step = by_frame ? 1 : o_.frames;
-    for (int c = 0; c < columns; ++c)
-      to[c * step] = from != nullptr ? from[c] : static_cast<float>(o_.value);
-  }
-
   StackOptions o_;
 };
 

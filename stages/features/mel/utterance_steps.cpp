@@ -5,6 +5,8 @@
 #include <limits>
 #include <numbers>
 
+#include "stages/features/mel/row_pass.h"
+
 namespace melflow {
 namespace {
 
@@ -61,16 +63,22 @@ class LevelStep final : public FinishStep {
   std::optional<float> range_;
 };
 
-// to = (from - mean) / divisor, column by column; mean and divisor [columns].
-void scale_rows(const UtteranceRows& in, UtteranceRows& out, const std::vector<double>& mean,
-                const std::vector<double>& divisor) {
-  const auto columns = static_cast<std::size_t>(in.values());
-  change_rows(in, out, [&](const float* from, float* to, std::int64_t n) {
-    for (std::int64_t r = 0; r < n; ++r, from += columns, to += columns)
+// (from - mean) / divisor, column by column; mean and divisor [columns].
+class ScalePass final : public RowPass {
+ public:
+  ScalePass(std::vector<double> mean, std::vector<double> divisor)
+      : mean_(std::move(mean)), divisor_(std::move(divisor)) {}
+  void take(const float* rows, std::int64_t count, const RowsOut& out) override {
+    const std::size_t columns = mean_.size();
+    float* to = out.to;
+    for (std::int64_t r = 0; r < count; ++r, rows += columns, to += columns)
       for (std::size_t c = 0; c < columns; ++c)
-        to[c] = static_cast<float>((from[c] - mean[c]) / divisor[c]);
-  });
-}
+        to[c] = static_cast<float>((rows[c] - mean_[c]) / divisor_[c]);
+  }
+
+ private:
+  std::vector<double> mean_, divisor_;
+};
 
 std::vector<double> spread(const std::vector<double>& values, int columns, double fallback) {
   if (values.size() == static_cast<std::size_t>(columns)) return values;
@@ -78,13 +86,13 @@ std::vector<double> spread(const std::vector<double>& values, int columns, doubl
                              values.empty() ? fallback : values.front());
 }
 
-class FixedStep final : public FinishStep {
+class FixedStep final : public OrderedStep {
  public:
   FixedStep(std::vector<double> mean, std::vector<double> std)
       : mean_(std::move(mean)), std_(std::move(std)) {}
   [[nodiscard]] bool needs_utterance() const override { return false; }
-  void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    scale_rows(in, out, spread(mean_, in.values(), 0.0), spread(std_, in.values(), 1.0));
+  [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
+    return std::make_unique<ScalePass>(spread(mean_, values_in, 0.0), spread(std_, values_in, 1.0));
   }
 
  private:
@@ -114,7 +122,10 @@ class StatisticsStep final : public FinishStep {
     // Without eps, equal values have nothing to scale.
     for (double& d : divisor)
       if (d == 0.0) d = 1.0;
-    scale_rows(in, out, mean, divisor);
+    ScalePass scale(std::move(mean), std::move(divisor));
+    change_rows(in, out, [&](const float* from, float* to, std::int64_t n) {
+      scale.take(from, n, {.count = n, .to = to});
+    });
   }
 
  private:
