@@ -166,7 +166,6 @@ WRONG = {
     "StyleTTS 2 with filters of the audio's rate": ("styletts2", mel("styletts2", filter_rate=24000)),
     "RNN-T with a plain logarithm": ("ta_emformer_rnnt", mel("emformer_rnnt", log="ln", amin=1e-10)),
     "Inkling without the floor of bins": ("hf_inkling", mel("inkling", power_floor=0)),
-    "Gemma 4 with the row that ends with the last sample": ("hf_gemma4", mel("gemma4", drop_exact=False)),
     "NeuCodec filled with zeros": ("hf_neucodec", {**mel("wenet_w2vbert"), "stack": {"frames": 2, "tail": "value"}}),
     "Seamless filled before it is normalised": ("hf_seamless", {**mel("wenet_w2vbert"), "stack": {"frames": 2, "tail": "replicate"}}),
     "AST filled with zeros after it is normalised": ("hf_ast", {**mel("ast"), "fit_rows": {"rows": 1024}}),

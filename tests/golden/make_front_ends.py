@@ -63,7 +63,10 @@ def error_of_bands(o, x):
     if o["normalize"] != "none" and o["norm_variance"] and len(error):
         rows = definition.logarithm(o, bands[0])
         axis = 0 if o["normalize"] == "per_feature" else None
-        return error / np.maximum(rows.std(axis=axis, keepdims=True), 1e-5)
+        deviation = np.maximum(rows.std(axis=axis, keepdims=True), 1e-5)
+        mean = error.mean(axis=axis, keepdims=True)  # how far mean and deviation are moved
+        size = np.abs(rows - rows.mean(axis=axis, keepdims=True)) / deviation
+        return (error + mean * (1 + size)) / deviation
     return 2 * error if o["normalize"] != "none" else error
 
 
