@@ -35,6 +35,8 @@ std::string read(std::string_view text, T& out) {
     out.assign(1, 0);
     return read(text, out.front());
   } else if constexpr (requires { out.emplace(); }) {
+    out.reset();
+    if (text == "none" || text == "null") return {};
     return read(text, out.emplace());
   } else {
     return "is a list";
