@@ -47,9 +47,9 @@ ENDS = re.compile("killed by signal 11|corrupted double-linked list|exit 255|mes
 
 
 def is_by_library(asked):
-    """Whether HDF5 or glibc itself asked, and not the program: the first of these functions."""
+    """Whether HDF5 or glibc itself asked, and not the program: the first of these functions that has a name (a jump to a library has none)."""
     names = asked.split(" < ")
-    return names[0] == "__cxa_thread_atexit" or next((name for name in names if not name.startswith("_")), "").startswith("H5")
+    return names[0] == "__cxa_thread_atexit" or next((name for name in names if not name.startswith(("_", "??"))), "").startswith("H5")
 
 
 class Tight(fault_walk.Case):
