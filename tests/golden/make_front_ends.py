@@ -60,14 +60,16 @@ def error_of_bands(o, x):
         error = np.concatenate([error, column] if o["htk_compat"] else [column, error], axis=1)
     if o["normalize"] == "fixed":
         return error / np.abs(np.asarray(o["norm_std"] or 1.0))
-    if o["normalize"] != "none" and o["norm_variance"] and len(error):
-        rows = definition.logarithm(o, bands[0])
-        axis = 0 if o["normalize"] == "per_feature" else None
-        deviation = np.maximum(rows.std(axis=axis, keepdims=True), 1e-5)
-        mean = error.mean(axis=axis, keepdims=True)  # how far mean and deviation are moved
-        size = np.abs(rows - rows.mean(axis=axis, keepdims=True)) / deviation
-        return (error + mean * (1 + size)) / deviation
-    return 2 * error if o["normalize"] != "none" else error
+    if o["normalize"] == "none" or not len(error):
+        return error
+    rows = definition.logarithm(o, bands[0])
+    axis = 0 if o["normalize"] == "per_feature" else None
+    mean = error.mean(axis=axis, keepdims=True)  # how far mean and deviation are moved
+    if not o["norm_variance"]:
+        return error + mean
+    deviation = np.maximum(rows.std(axis=axis, keepdims=True), 1e-5)
+    size = np.abs(rows - rows.mean(axis=axis, keepdims=True)) / deviation
+    return (error + mean * (1 + size)) / deviation
 
 
 def stacked(rows, frames, hop=None, left=0, tail="drop", order="frame_major", **_):
