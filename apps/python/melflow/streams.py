@@ -122,8 +122,7 @@ def _front_of(options: str, sample_rate: int, rate: int, finish_only: bool) -> S
     after = mel.pop("after")
     graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
              "decode": {"stage": "decode", "from": "read"}, "resample": {"stage": "resample", "from": "decode", "rate": rate},
-             "segment": {"stage": "segment", "from": "resample"},
-             "mel": {"stage": "mel", "from": "segment", **mel, "sample_rate": rate}}
+             "mel": {"stage": "mel", "from": "resample", **mel, "sample_rate": rate}}
     last = "mel"
     for node in after:
         name = node["stage"] + str(len(graph)) * (node["stage"] in graph)
