@@ -44,6 +44,7 @@ double level_db(const MelOptions& options, double value) {
     case MelOptions::Log::log10:
       return 20.0 / options.power * value;
     case MelOptions::Log::db:
+    case MelOptions::Log::piecewise:  // no option set here has it
       break;
   }
   return value;
