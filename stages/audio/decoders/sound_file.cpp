@@ -42,11 +42,14 @@ void SoundFile::open(const SoundKind& kind) {
                        : kind.name == "MP3" ? open_mp3(*input_, kind)
                                             : open_sndfile(*input_, kind);
   // libsndfile refuses a file with another one behind it.
-  const auto stated = kind.name == "WAV" ? stated_size(input_->reader()) : std::nullopt;
-  if (opened.index() == 1 && input_->error() == 0 && stated && *stated < input_->size()) {
-    input_->shorten(*stated);
-    input_->seek(0);
-    opened = open_sndfile(*input_, kind);
+  if (opened.index() == 1 && input_->error() == 0 && kind.name == "WAV") {
+    const std::uint64_t size = input_->size();
+    const std::uint64_t stated = stated_size(input_->reader()).value_or(size);
+    if (stated < size) {
+      input_->shorten(stated);
+      input_->seek(0);
+      opened = open_sndfile(*input_, kind);
+    }
   }
   const bool is_for_ffmpeg = is_left_to_ffmpeg(kind.name);
   if (opened.index() == 1 && input_->error() == 0 &&
