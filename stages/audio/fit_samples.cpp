@@ -1,11 +1,11 @@
 // fit_samples: gives recordings a certain number of samples.
 //
-// In, out: Waveform, or Windows of a grid, each of which counts as a recording, with the zeros behind
-//          the end of its own, and which then lie one behind the other.
+// In, out: Waveform, or Windows of a grid, each of which counts as a recording, with the zeros
+//          behind the end of its own, and which then lie one behind the other.
 //
-// Samples are left out at the end, and zeros, reflected samples or copies of the recording are added
-// at its ends. The result depends on the recording alone, not on its blocks; samples are kept from
-// block to block only where they may come again or be left out.
+// Samples are left out at the end, and zeros, reflected samples or copies of the recording are
+// added at its ends. The result depends on the recording alone, not on its blocks; samples are
+// kept from block to block only where they may come again or be left out.
 
 #include <algorithm>
 #include <cstring>
