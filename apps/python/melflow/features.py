@@ -182,30 +182,40 @@ def named_nodes(argument: str, nodes: Nodes) -> List[Dict[str, Any]]:
     return made
 
 
-def _chain_of(rate: int, of_decode: Mapping[str, Any], pad_to: Any, dtype: Any, before: List[Dict[str, Any]], after: List[Dict[str, Any]],
-              options: Mapping[str, Any]) -> FeatureChain:
-    graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
-             "decode": {"stage": "decode", "from": "read", **of_decode}, "resample": {"stage": "resample", "from": "decode", "rate": rate}}
+def graph_text(rate: int, options: Mapping[str, Any], *, before: Sequence[Mapping[str, Any]] = (), after: Sequence[Mapping[str, Any]] = (),
+               of_decode: Optional[Mapping[str, Any]] = None, pad_to: Any = None, dtype: Any = None) -> str:
+    """The pipeline that options stand for: those of the stage mel, with nodes (of named_nodes) before and behind it."""
+    graph: Dict[str, Any] = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
+                             "decode": {"stage": "decode", "from": "read", **(of_decode or {})},
+                             "resample": {"stage": "resample", "from": "decode", "rate": rate}}
 
-    def add(nodes: List[Dict[str, Any]], last: str) -> str:
+    def add(nodes: Sequence[Mapping[str, Any]], last: str) -> str:
         for node in nodes:
-            name = node.pop("node")
-            graph[name] = {**node, "from": last}
+            name = node["node"]
+            while name in graph:
+                name += "_"
+            graph[name] = {**{key: value for key, value in node.items() if key != "node"}, "from": last}
             last = name
         return last
 
     last = add(before, "resample")
     if pad_to is not None:
-        graph["segment"] = {"stage": "segment", "from": last, "length": pad_to, "tail": "pad"}
-        last = "segment"
+        graph["pad_to"] = {"stage": "segment", "from": last, "length": pad_to, "tail": "pad"}
+        last = "pad_to"
     stage = _melflow.preset_stage(arguments.text_of(options.get("preset") or ""))
     graph["mel"] = {"stage": stage, "from": last, **options, "sample_rate": rate}
     graph["rows"] = {"stage": "batches", "from": add(after, "mel"), **({} if dtype is None else {"dtype": dtype})}
+    return json.dumps(arguments.plain({"version": 1, "graph": graph}))
+
+
+def _chain_of(rate: int, of_decode: Mapping[str, Any], pad_to: Any, dtype: Any, before: List[Dict[str, Any]], after: List[Dict[str, Any]],
+              options: Mapping[str, Any]) -> FeatureChain:
+    text = graph_text(rate, options, before=before, after=after, of_decode=of_decode, pad_to=pad_to, dtype=dtype)
     try:
-        return FeatureChain("pipeline", json.dumps(arguments.plain({"version": 1, "graph": graph})), {}, {})
+        return FeatureChain("pipeline", text, {}, {})
     except ConfigError as error:  # the user has not written that text
         raise ConfigError(re.sub(r"(?m)^(mel|decode|rows)\.", "",
-                                 str(error).replace("segment.length", "pad_to").replace("resample.rate", "sample_rate"))) from None
+                                 str(error).replace("pad_to.length", "pad_to").replace("resample.rate", "sample_rate"))) from None
 
 
 def _call(max_seconds: Any, max_samples: Any, is_window: bool, deadline: Any) -> RowCall:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -12,6 +11,7 @@ import numpy as np
 from . import _melflow, arguments
 from ._melflow import ConfigError, RunError, StreamFront, preset_rate
 from .call_results import array_of
+from .features import Nodes, graph_text, named_nodes
 
 
 class Delay(NamedTuple):
@@ -117,26 +117,16 @@ def push(streams: Sequence[Stream], chunks: Union[Sequence[Any], np.ndarray]) ->
 
 
 @functools.lru_cache(maxsize=32)
-def _front_of(options: str, sample_rate: int, rate: int, finish_only: bool) -> StreamFront:
-    mel = json.loads(options)
-    after = mel.pop("after")
-    graph = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
-             "decode": {"stage": "decode", "from": "read"}, "resample": {"stage": "resample", "from": "decode", "rate": rate},
-             "mel": {"stage": "mel", "from": "resample", **mel, "sample_rate": rate}}
-    last = "mel"
-    for node in after:
-        name = node["stage"] + str(len(graph)) * (node["stage"] in graph)
-        graph[name] = {**node, "from": last}
-        last = name
-    graph["rows"] = {"stage": "batches", "from": last}
+def _front_of(text: str, sample_rate: int, finish_only: bool) -> StreamFront:
     try:
-        return StreamFront("pipeline", json.dumps({"version": 1, "graph": graph}), {}, {}, sample_rate, finish_only)
+        return StreamFront("pipeline", text, {}, {}, sample_rate, finish_only)
     except (ConfigError, RunError) as error:  # the user has not written that text
         raise type(error)(re.sub(r"\bmel\.", "", str(error))) from None
 
 
 def stream(pipeline: Optional[arguments.Pipeline] = None, *, sample_rate: Any, resample: Any = None, finish_only: bool = False,
-           after: Optional[Sequence[Mapping[str, Any]]] = None, vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, **options: Any) -> Stream:
+           after: Nodes = None, vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None,
+           **options: Any) -> Stream:
     """A stream, which gives rows of samples while they come:
 
         s = melflow.stream(preset="kaldi", sample_rate=48000)
@@ -166,7 +156,5 @@ def stream(pipeline: Optional[arguments.Pipeline] = None, *, sample_rate: Any, r
     preset = options.get("preset")
     theirs = None if preset is None else preset_rate(arguments.text_of(preset))
     rate = arguments.rate("resample", resample) if resample is not None else theirs or device
-    if isinstance(after, (str, Mapping)) or not all(isinstance(node, Mapping) and isinstance(node.get("stage"), str) for node in after or ()):
-        raise TypeError(f'after is a list of nodes such as {{"stage": "deltas"}}, not {arguments.shown(after)}')
-    given = arguments.plain({**options, "after": [dict(node) for node in after or ()]})
-    return Stream(_front_of(json.dumps(given, sort_keys=True), device, rate, bool(finish_only)), device)
+    text = graph_text(rate, options, after=named_nodes("after", after))
+    return Stream(_front_of(text, device, bool(finish_only)), device)
