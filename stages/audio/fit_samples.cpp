@@ -310,7 +310,8 @@ class FitSamples final : public ItemStage, public PassesAny, public TellsLength 
         if (source < 0)
           std::memset(at(place), 0, size);
         else
-          std::memcpy(at(place), all.part(source, source + 1).data, size);
+          std::memcpy(at(place),
+                      all.samples.data + static_cast<std::size_t>(source - all.begin) * size, size);
       }
   }
 
