@@ -373,7 +373,8 @@ Action add_init(CLI::App& verb) {
                   return std::string();
                 return fmt::format(
                     "there is no '{}'; allowed: {}, or a folder, an archive or a list{}",
-                    excerpt(name), fmt::join(all, ", "), did_you_mean(name, all));
+                    excerpt(name), names_text(name, all, "`melflow init --help`"),
+                    did_you_mean(name, all));
               },
               ""));
   CLI::Option* stage =

@@ -4,8 +4,10 @@
 #include <cctype>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
@@ -95,9 +97,10 @@ std::string begun(std::string_view word, const std::vector<std::string>& candida
   return best;
 }
 
+constexpr std::size_t kLongest = 100;  // of a word that may be misspelt [bytes]
+
 // Returns "" if none is near enough or begun. On a tie prefers the same letters: from for "form".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongest = 100;  // [bytes]
   std::string best;
   if (word.size() > kLongest) return best;
   const std::string lower = in_lower_case(word);
@@ -122,6 +125,31 @@ ConfigError::ConfigError(std::string message, Mark mark)
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string best = nearest(word, candidates);
   return best.empty() ? "" : did_you_mean(best);
+}
+
+std::string names_text(std::string_view word, const std::vector<std::string>& candidates,
+                       std::string_view shown_by) {
+  constexpr std::size_t kMost = 20, kNearest = 3;
+  if (candidates.size() <= kMost) return fmt::format("{}", fmt::join(candidates, ", "));
+  std::vector<std::pair<std::size_t, const std::string*>> far;
+  for (const std::string& c : candidates) {
+    const std::size_t d = word.empty() || word.size() > kLongest ? 0
+                          : c.starts_with(word)                  ? 1
+                                                                 : distance(word, c);
+    far.emplace_back(d, &c);
+  }
+  std::stable_sort(far.begin(), far.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string out;
+  for (std::size_t i = 0; i < kNearest; ++i) out += (i == 0 ? "" : ", ") + *far[i].second;
+  out += fmt::format(" and {} more", candidates.size() - kNearest);
+  return shown_by.empty() ? out : fmt::format("{} ({} shows all)", out, shown_by);
+}
+
+std::string not_one_of(std::string_view word, const std::vector<std::string>& candidates,
+                       std::string_view shown_by) {
+  return fmt::format("is not one of {}{}", names_text(word, candidates, shown_by),
+                     did_you_mean(word, candidates));
 }
 
 }  // namespace melflow
