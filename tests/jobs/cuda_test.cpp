@@ -14,6 +14,7 @@
 #include "stages/output/row_sink.h"
 #include "tests/emulated/host_gpus.h"
 #include "tests/jobs/cuda_jobs.h"
+#include "tests/jobs/front_end_options.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/problems.h"
@@ -122,6 +123,35 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
       // The bytes do not depend on how the work was distributed.
       if (first_bytes.empty()) first_bytes = got.mel_bytes;
       CHECK(got.mel_bytes == first_bytes);
+      CHECK(got.texts.at("backend") == "cuda");
+    }
+  }
+}
+
+TEST_CASE("cuda: every option of today's front ends gives the rows of the processor") {
+  const Filled<make_clips> folder;
+  for (const FrontEndOptions& o : front_end_options()) {
+    CAPTURE(std::string(o.what));
+    const JobResult on_cpu =
+        completed(run_cuda(pipeline_of(o, 2, ", backend: cpu"), folder, "cpu.h5"));
+    const Output expected = read_output(folder / "cpu.h5");
+    REQUIRE(expected.rows() > 0);
+    for (const char* how :
+         {"", ", devices: [1, 0], slots: 2, accumulate: {bytes: 100KiB}, path: cufft"}) {
+      CAPTURE(std::string(how));
+      HostGpus gpus({.devices = 2});
+      {
+        const cuda::ScopedGpus scope(gpus);
+        const JobResult job = completed(
+            run_cuda(pipeline_of(o, 4, std::string(", backend: cuda") + how), folder, "cuda.h5"));
+        CHECK(remarks_of(job) == remarks_of(on_cpu));
+      }
+      CHECK(gpus.complaints() == "");
+      CHECK(gpus.runtime.counts.kernels > 0);
+      const Output got = read_output(folder / "cuda.h5");
+      CHECK(got.shape == expected.shape);
+      CHECK(got.files == expected.files);
+      CHECK(largest_difference(got, expected) <= 4e-3);
       CHECK(got.texts.at("backend") == "cuda");
     }
   }
