@@ -136,7 +136,7 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
     node.set("files_per_task",
              Value::scalar(n.files_per_task > 0 ? std::to_string(n.files_per_task) : "auto"));
   }
-  const Value own = n.config->schema().echo();
+  const Value own = n.config->schema().whole();
   for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);
   return node;
 }

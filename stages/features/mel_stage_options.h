@@ -44,6 +44,7 @@ struct OptionType<MelOptions::WindowValues> {
     return w.file.empty() ? OptionType<std::vector<double>>::echo(w.numbers)
                           : Value::scalar(w.file, {}, true);
   }
+  static Value whole(const MelOptions::WindowValues& w);
 };
 
 /// The path of a .npy file, which is read at once, or a list of rows.
@@ -52,6 +53,7 @@ struct OptionType<MelOptions::Filters> {
   static std::string name() { return "path, or list of list of number"; }
   static std::string parse(const Value& v, MelOptions::Filters& out);
   static Value echo(const MelOptions::Filters& f);
+  static Value whole(const MelOptions::Filters& f);
 };
 
 /// One of mel_presets(); null for none.
