@@ -106,12 +106,11 @@ class OneTest {
       if (node.info->traits.kind == StageKind::sink) sinks.push_back(node.written);
     for (const ExpectedOutput& output : test_.expect->outputs)
       if (std::find(sinks.begin(), sinks.end(), output.node) == sinks.end())
-        throw ConfigError(
-            fmt::format("tests.{}.expect.outputs.{}: the pipeline has no such "
-                        "output; it has {}{}",
-                        excerpt(test_.name), excerpt(output.node), names_text(output.node, sinks),
-                        did_you_mean(output.node, sinks)),
-            test_.mark);
+        throw ConfigError(fmt::format("tests.{}.expect.outputs.{}: the pipeline has no such "
+                                      "output; it has {}{}",
+                                      excerpt(test_.name), excerpt(output.node),
+                                      fmt::join(sinks, ", "), did_you_mean(output.node, sinks)),
+                          test_.mark);
   }
 
   void set_input(const PlanNode& source) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/text.h"
 #include "pipeline/options/option_type.h"
 

@@ -187,7 +187,7 @@ std::string no_such_output(const std::vector<FeatureSettings>& outputs, const st
     return fmt::format("{} is a file of rows and has no output '{}'", path, excerpt(name));
   const std::vector<std::string> names = output_names(outputs);
   return fmt::format("there is no output '{}' in {}{}; it has {}", excerpt(name), path,
-                     did_you_mean(name, names), names_text(name, names));
+                     did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 std::string setting_text(const Json& value) {

@@ -20,6 +20,7 @@
 #include "config/text_check.h"
 #include "config/yaml_text.h"
 #include "pipeline/base/input_file.h"
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"

@@ -142,9 +142,9 @@ MelNode mel_node(const ParityQuestion& question) {
     names.push_back(n.name);
   }
   if (!question.node.empty())
-    throw UsageError(fmt::format(
-        "--node {}: {} has no such mel node{}; it has {}", excerpt(question.node), pipeline,
-        did_you_mean(question.node, names), names_text(question.node, names)));
+    throw UsageError(fmt::format("--node {}: {} has no such mel node{}; it has {}",
+                                 excerpt(question.node), pipeline,
+                                 did_you_mean(question.node, names), fmt::join(names, ", ")));
   for (const MelNode& n : nodes)
     if (to_json(n.settings) != to_json(nodes.front().settings))
       throw RunError(

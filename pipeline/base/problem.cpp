@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 #include <tuple>
-#include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
 
@@ -55,24 +53,6 @@ Problems one(std::string message, Mark mark) {
   return p;
 }
 
-// Edit distance with transpositions of neighbours (optimal string alignment), for typing errors.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    now[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + cost});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        now[j] = std::min(now[j], before[j - 2] + 1);
-    }
-    before.swap(last);
-    last.swap(now);
-  }
-  return last[b.size()];
-}
-
 bool are_same_letters(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::is_permutation(a.begin(), a.end(), b.begin());
 }
@@ -97,17 +77,15 @@ std::string begun(std::string_view word, const std::vector<std::string>& candida
   return best;
 }
 
-constexpr std::size_t kLongest = 100;  // of a word that may be misspelt [bytes]
-
 // Returns "" if none is near enough or begun. On a tie prefers the same letters: from for "form".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  if (word.size() > kLongest) return best;
+  if (word.size() > kLongestMisspelt) return best;
   const std::string lower = in_lower_case(word);
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& c : candidates) {
     if (c.size() > word.size() + best_distance) continue;
-    const std::size_t d = c != word && in_lower_case(c) == lower ? 1 : distance(word, c);
+    const std::size_t d = c != word && in_lower_case(c) == lower ? 1 : edit_distance(word, c);
     if (d < best_distance || (d == best_distance && !best.empty() && are_same_letters(word, c) &&
                               !are_same_letters(word, best))) {
       best_distance = d;
@@ -125,31 +103,6 @@ ConfigError::ConfigError(std::string message, Mark mark)
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string best = nearest(word, candidates);
   return best.empty() ? "" : did_you_mean(best);
-}
-
-std::string names_text(std::string_view word, const std::vector<std::string>& candidates,
-                       std::string_view shown_by) {
-  constexpr std::size_t kMost = 20, kNearest = 3;
-  if (candidates.size() <= kMost) return fmt::format("{}", fmt::join(candidates, ", "));
-  std::vector<std::pair<std::size_t, const std::string*>> far;
-  for (const std::string& c : candidates) {
-    const std::size_t d = word.empty() || word.size() > kLongest ? 0
-                          : c.starts_with(word)                  ? 1
-                                                                 : distance(word, c);
-    far.emplace_back(d, &c);
-  }
-  std::stable_sort(far.begin(), far.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string out;
-  for (std::size_t i = 0; i < kNearest; ++i) out += (i == 0 ? "" : ", ") + *far[i].second;
-  out += fmt::format(" and {} more", candidates.size() - kNearest);
-  return shown_by.empty() ? out : fmt::format("{} ({} shows all)", out, shown_by);
-}
-
-std::string not_one_of(std::string_view word, const std::vector<std::string>& candidates,
-                       std::string_view shown_by) {
-  return fmt::format("is not one of {}{}", names_text(word, candidates, shown_by),
-                     did_you_mean(word, candidates));
 }
 
 }  // namespace melflow

@@ -60,13 +60,4 @@ class RunError : public std::runtime_error {
 /// one that begins with it; "" if none is near enough, or it is too long to be a misspelling.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
-/// Lists the candidates in a message about `word`, which is none of them: all of them, or of more
-/// than twenty the three nearest, how many more there are, and what shows all ("" for nothing):
-/// "ast, nemo, vggish and 86 more (`melflow stages --presets` shows all)".
-std::string names_text(std::string_view word, const std::vector<std::string>& candidates,
-                       std::string_view shown_by = "");
-/// Returns "is not one of a, b, c. Did you mean 'c'?", with names_text().
-std::string not_one_of(std::string_view word, const std::vector<std::string>& candidates,
-                       std::string_view shown_by = "");
-
 }  // namespace melflow

@@ -24,8 +24,6 @@ namespace melflow {
 ///   static std::string name();                       its name in help: "integer", "size"
 ///   static std::string parse(const Value&, T& out);  "" or what is wrong ("12x is no integer")
 ///   static Value echo(const T&);                     parse(echo(x)) yields x again
-/// and, where a value may name a file that parse() reads:
-///   static Value whole(const T&);                    parse(whole(x)) yields x without the file
 template <class T, class = void>
 struct OptionType;
 
@@ -127,7 +125,10 @@ struct OptionType<E, std::enable_if_t<std::is_enum_v<E>>> {
         return {};
       }
     }
-    return detail::describe_value(v) + " " + not_one_of(v.text(), choices());
+    std::string all;
+    for (const std::string& c : choices()) all += (all.empty() ? "" : ", ") + c;
+    return detail::describe_value(v) + " is not one of " + all +
+           (v.is_scalar() ? did_you_mean(v.text(), choices()) : "");
   }
   static Value echo(const E& v) {
     for (const auto& [text, value] : EnumNames<E>::values)

@@ -256,12 +256,6 @@ Value Schema::echo(bool with_tuning) const {
   return out;
 }
 
-Value Schema::whole() const {
-  Value out = Value::map({});
-  for (const Field& f : fields_) out.set(f.name, f.whole_ ? f.whole_() : f.echo_(true));
-  return out;
-}
-
 std::vector<std::string> Schema::names() const {
   std::vector<std::string> out;
   for (const Field& f : fields_) out.push_back(f.name);

@@ -113,7 +113,6 @@ class Field {
   friend class Schema;
   std::function<void(const Field&, const Value&, const std::string& path, Problems&)> read_;
   std::function<Value(bool with_tuning)> echo_;
-  std::function<Value()> whole_;  // null: as echo_
   std::function<void()> apply_;
   mutable std::string implied_;  // value implied by an option that was read; "" for none
   std::string setting_;
@@ -148,8 +147,6 @@ class Schema {
   void add_older(Value& map) const { add_older(map, fields_); }
   /// All options with their current values; without tuning options if `with_tuning` is false.
   [[nodiscard]] Value echo(bool with_tuning = true) const;
-  /// As echo(), with what files that options name hold, so that reading it needs none of them.
-  [[nodiscard]] Value whole() const;
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::vector<std::string> names() const;
 
@@ -206,8 +203,6 @@ Field& Schema::field(std::string name, T& target, std::string doc) {
   f.type = OptionType<T>::name();
   f.choices = detail::choices_of<T>();
   f.echo_ = [&target](bool) { return OptionType<T>::echo(target); };
-  if constexpr (requires { OptionType<T>::whole(target); })
-    f.whole_ = [&target] { return OptionType<T>::whole(target); };
   f.default_text = to_json(f.echo_(true));
   f.number_ = [&target] { return detail::as_number(target); };
   f.read_ = [&target, unset = target](const Field& self, const Value& v, const std::string& path,
@@ -249,7 +244,6 @@ Field& Schema::group(std::string name, std::optional<T>& target, std::string doc
     for (Field& child : f.children) {  // they are bound to `defaults`, which ends here
       child.read_ = nullptr;
       child.echo_ = nullptr;
-      child.whole_ = nullptr;
       child.apply_ = nullptr;
       child.number_ = nullptr;
       child.is_used_ = nullptr;

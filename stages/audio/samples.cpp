@@ -13,6 +13,7 @@
 #include <limits>
 #include <span>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"
 #include "stages/front_end_nodes.h"

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 

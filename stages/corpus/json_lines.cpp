@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/python_json.h"

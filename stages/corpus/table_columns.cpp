@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/text.h"
 #include "stages/containers/file_channel.h"
 #include "stages/corpus/files_beside.h"

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <variant>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/sentences.h"
 #include "stages/features/mel/mel_filterbank.h"
@@ -112,10 +113,6 @@ std::string OptionType<MelOptions::WindowValues>::parse(const Value& v,
   return why;
 }
 
-Value OptionType<MelOptions::WindowValues>::whole(const MelOptions::WindowValues& w) {
-  return w.file.empty() ? echo(w) : kept(w.file, w.numbers, {static_cast<int>(w.numbers.size())});
-}
-
 std::string OptionType<MelOptions::Filters>::parse(const Value& v, MelOptions::Filters& out) {
   out = {};
   std::vector<std::uint64_t> shape;
@@ -149,10 +146,6 @@ Value OptionType<MelOptions::Filters>::echo(const MelOptions::Filters& f) {
   return OptionType<decltype(rows)>::echo(rows);
 }
 
-Value OptionType<MelOptions::Filters>::whole(const MelOptions::Filters& f) {
-  return f.file.empty() ? echo(f) : kept(f.file, f.numbers, {f.rows, f.columns});
-}
-
 std::vector<std::string> OptionType<PresetChoice>::choices() {
   std::vector<std::string> names{"none"};
   for (const MelPreset& preset : mel_presets()) names.emplace_back(preset.name);
@@ -170,6 +163,14 @@ std::string OptionType<PresetChoice>::parse(const Value& v, PresetChoice& out) {
                        not_one_of(v.text(), choices(), "`melflow stages --presets`"));
   out.preset = found;
   return {};
+}
+
+void MelStageOptions::keep_files(Value& settings) const {
+  const auto& [bank, rows, columns_, file] = mel.filters;
+  if (!file.empty()) settings.set("filters", kept(file, bank, {rows, columns_}));
+  const auto& [window, of_window] = mel.window_values;
+  if (!of_window.empty())
+    settings.set("window_values", kept(of_window, window, {static_cast<int>(window.size())}));
 }
 
 void MelStageOptions::set(const MelOptions& options) {

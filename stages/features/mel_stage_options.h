@@ -44,7 +44,6 @@ struct OptionType<MelOptions::WindowValues> {
     return w.file.empty() ? OptionType<std::vector<double>>::echo(w.numbers)
                           : Value::scalar(w.file, {}, true);
   }
-  static Value whole(const MelOptions::WindowValues& w);
 };
 
 /// The path of a .npy file, which is read at once, or a list of rows.
@@ -53,7 +52,6 @@ struct OptionType<MelOptions::Filters> {
   static std::string name() { return "path, or list of list of number"; }
   static std::string parse(const Value& v, MelOptions::Filters& out);
   static Value echo(const MelOptions::Filters& f);
-  static Value whole(const MelOptions::Filters& f);
 };
 
 /// One of mel_presets(); null for none.
@@ -79,6 +77,8 @@ struct MelStageOptions {
 
   /// Describes the preset, and every row of mel_option_table().
   void describe(Schema& s);
+  /// Puts the numbers of .npy files beside their paths; reading that needs no file.
+  void keep_files(Value& settings) const;
   /// Sets all options, as if each had been written.
   void set(const MelOptions& options);
   /// Returns `mel` with the members above; times become samples at its rate, rounded.

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/sentences.h"
 
 namespace melflow::problem_test {
