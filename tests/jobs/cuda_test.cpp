@@ -129,7 +129,12 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
 }
 
 TEST_CASE("cuda: every option of today's front ends gives the rows of the processor") {
-  const Filled<make_clips> folder;
+  const TempFolder folder;
+  for (unsigned i = 0; i < 3; ++i)
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 9000 + 777 * i, kRate, i);
+  write_audio(folder.file("clips/x_float.wav"), audio_kind("wav float"), kRate,
+              test_signal(20'000));
+  folder.write("clips/z_broken.wav", "no sound");
   for (const FrontEndOptions& o : front_end_options()) {
     CAPTURE(std::string(o.what));
     const JobResult on_cpu =

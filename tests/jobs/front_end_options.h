@@ -69,7 +69,7 @@ inline const std::vector<FrontEndOptions>& front_end_options() {
        {"normalize_samples", "fit_samples, multiple: 1280, pad_right: 320, pad_mode: reflect"},
        "n_fft: 512, hop: 160, n_mels: 20, log: db, preemphasis: 0.9, preemphasis_first: reflect, "
        "power_floor: 1e-6, filter_rate: 15000, partial_frames: last",
-       {"sliding_cmvn, window: 60", "stack, frames: 3, left: 1, tail: replicate",
+       {"sliding_cmvn, window: 60, min_window: 10", "stack, frames: 3, left: 1, tail: replicate",
         "fit_rows, multiple: 8"}},
   };
   return all;

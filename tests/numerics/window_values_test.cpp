@@ -203,12 +203,12 @@ TEST_CASE("filters, window values: what an output keeps of a file is read again 
   again.keep_files(once_more);
   CHECK(to_json(once_more) == to_json(whole));
   // A file whose text would not fit into a configuration is kept by its path.
-  const std::vector<double> many(110'000, 1.0 / 3);
-  write_bytes(path, npy("<f8", "2, 55000", bytes_of(many)));
+  const std::vector<double> many(120'000, 1.0 / 3);
+  write_bytes(path, npy("<f8", "2, 60000", bytes_of(many)));
   map.set("window", Value::scalar("hann"));
   map.set("window_values", Value());
   schema.read(map, "", problems);
-  CHECK(to_json(*kept().find("filters")) == "\"" + path + "\"");
+  CHECK(kept().find("filters")->text() == path);
   // What is kept may have been changed by hand.
   const auto said = [&](const char* text) {
     MelOptions::Filters out;
