@@ -231,8 +231,8 @@ TEST_CASE("verify, repair, work: filters and windows of files that are gone") {
                             "sample_rate: 8000, n_fft: 16, hop: 8, n_mels: 3, filters: f.npy, "
                             "window: values, window_values: w.npy") +
                    "  write: {stage: " + row.sink + ", from: mel}\n");
-    exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
     exits(0, melflow_in(folder, {"plan", "p.yaml", "--part", "20KiB", "-o", "job"}));
+    exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
     const std::string whole = test::read_text(folder / row.name);
     write_text(folder / "f.npy", "another file");
     fs::remove(folder / "w.npy");
