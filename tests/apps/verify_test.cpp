@@ -241,7 +241,7 @@ TEST_CASE("verify, repair, work: filters and windows of files that are gone") {
     exits(0, melflow_in(folder, {"work", "job", "-q"}));
     exits(0, melflow_in(folder, {"merge", "job", "-q", "-o", "merged" + row.name}));
     if (row.name == "o.ark") continue;  // its rows have no single place to spoil
-    spoil(folder, row.name, 20000);  // within the rows
+    spoil(folder, row.name, 20000);
     exits(1, melflow_in(folder, {"verify", row.name}));
     exits(0, melflow_in(folder, {"repair", row.name, "-q"}));
     CHECK(test::read_text(folder / row.name) == whole);
