@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "apps/python/process.h"
-#include "apps/python/stage_chain.h"
+#include "apps/calls/stage_chain.h"
 #include "pipeline/run/workers.h"
 
 namespace melflow {
