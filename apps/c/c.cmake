@@ -3,6 +3,8 @@
 add_library(melflow_c OBJECT c/functions.cpp c/settings.cpp c/core_front.cpp)
 target_compile_definitions(melflow_c PRIVATE MELFLOW_VERSION_TEXT="${PROJECT_VERSION}")
 target_link_libraries(melflow_c PUBLIC melflow_mel nlohmann_json::nlohmann_json PkgConfig::xxhash PRIVATE melflow_options)
+# Is called once for a front end, and its templates are many.
+set_source_files_properties(c/settings.cpp PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Names that would be unique in a process stay names of the archive.
 set(own_names "$<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>")
 target_compile_options(melflow_c PRIVATE ${own_names})
@@ -34,6 +36,7 @@ set_target_properties(melflow_frontend PROPERTIES IMPORTED_LOCATION ${frontend}
   INTERFACE_INCLUDE_DIRECTORIES ${CMAKE_CURRENT_SOURCE_DIR}/c INTERFACE_LINK_LIBRARIES "stdc++;m")
 add_dependencies(melflow_frontend melflow_frontend_archive)
 
+file(RELATIVE_PATH melflow_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 foreach(name melflow melflow-frontend)
   configure_file(c/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)

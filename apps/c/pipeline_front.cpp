@@ -50,6 +50,9 @@ std::string pipeline_text(Source source, std::string_view text) {
       options.erase("stage");
       const bool is_sink = i + 1 == stages.size();
       if (stage == "segment" && options.empty()) continue;
+      // Recorded settings have no center where snip_edges decides.
+      if (stage == "mel" && options.contains("snip_edges") && !options["snip_edges"].is_null())
+        options["center"] = false;
       if (is_sink) options = {{"dtype", options.value("dtype", "float32")}};
       add(is_sink ? "batches" : stage, std::move(options));
     }

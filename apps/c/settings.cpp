@@ -274,6 +274,8 @@ FrontSettings settings_of_json(std::string_view text) {
     if (node.stage == "mel") {
       if (has_mel) lack("there are two stages mel, and a front end here has one");
       has_mel = true;
+      // Recorded settings have pad in the place of center, and neither where snip_edges decides.
+      s.mel.center = node.text("snip_edges").empty();
       read(node, s.mel);
     } else if (std::optional<RowStepOptions> step = row_step_of(node.stage); step && has_mel) {
       std::visit([&](auto& options) { read(node, options); }, *step);
@@ -301,7 +303,7 @@ MadeFront make_front(FrontSettings s) {
     auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
     front->add(ordered != nullptr ? std::move(ordered) : at_the_end(step));
   }
-  RowShape rows{plan->columns(), plan->energy_column(), s.mel.output == MelOptions::Output::mel,
+  RowShape rows{plan->columns(), plan->energy_column(), s.mel.output == MelOptions::Output::mel ? "band" : "bin",
                 unit_of(s.mel), static_cast<double>(s.mel.sample_rate) / plan->hop()};
   for (auto& [stage, options] : s.steps)
     std::visit(

@@ -22,11 +22,6 @@ struct DeltaStageOptions {
 class Deltas final : public OptionRowStage<DeltaOptions> {
  public:
   explicit Deltas(const DeltaStageOptions& options) : OptionRowStage(options.delta) {}
-
- protected:
-  void describe_rows(const FeatureInfo&, FeatureInfo& out, PlanCheck&) override {
-    name_features(out);
-  }
 };
 
 const RegisterStage<Deltas, DeltaStageOptions> register_deltas{

@@ -29,8 +29,6 @@ class Mfcc final : public OptionRowStage<CepstrumOptions> {
       check.warning("",
                     "takes the logarithm of mel bands, but these are linear; set log: db in mel");
     out.name = "mfcc";
-    out.axis = "coefficient";
-    out.column_hz.clear();
   }
 };
 

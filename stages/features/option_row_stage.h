@@ -24,7 +24,7 @@ class OptionRowStage : public RowStage {
       check.error("", "needs rows of features, what arrives are samples" + instead_of_samples());
       return nullptr;
     }
-    RowShape rows{in.columns, in.energy_column, in.axis == "band", in.unit,
+    RowShape rows{in.columns, in.energy_column, in.axis, in.unit,
                   static_cast<double>(in.sample_rate) / in.hop};
     const auto problems = melflow::check(options_, rows);
     for (const OptionProblem& p : problems) check.error(p.option, p.without_name());
@@ -32,6 +32,10 @@ class OptionRowStage : public RowStage {
     options_ = canonical(options_, rows);
     auto step = melflow::make_step(options_, rows);
     out.energy_column = rows.energy_column;
+    if (rows.axis != in.axis) {
+      out.axis = rows.axis;
+      out.column_hz.clear();
+    }
     out.unit = rows.unit;
     describe_rows(in, out, check);
     return step;
@@ -47,11 +51,5 @@ class OptionRowStage : public RowStage {
  private:
   Options options_;
 };
-
-/// Columns that are no bands any more.
-inline void name_features(FeatureInfo& rows) {
-  rows.axis = "feature";
-  rows.column_hz.clear();
-}
 
 }  // namespace melflow

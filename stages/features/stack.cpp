@@ -30,7 +30,6 @@ class Stack final : public OptionRowStage<StackOptions> {
 
  protected:
   void describe_rows(const FeatureInfo& in, FeatureInfo& out, PlanCheck&) override {
-    if (options().frames > 1) name_features(out);
     constexpr std::int64_t kLongestHop = std::numeric_limits<int>::max();
     out.hop = static_cast<int>(std::min(std::int64_t{in.hop} * *options().hop, kLongestHop));
   }

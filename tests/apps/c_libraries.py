@@ -5,7 +5,9 @@ c_libraries.py --write NAME     writes NAME.wav, and its samples as NAME.raw: a 
 c_libraries.py --same A B       compares the numbers in two texts, as float32"""
 import array
 import ctypes
+import os
 import random
+import re
 import struct
 import sys
 import wave
@@ -98,19 +100,15 @@ def noise(count, seed, kind="f"):
     return array.array("h", values) if kind == "h" else array.array("f", (value / 32768 for value in values))
 
 
-def presets(header):
+def presets():
     """The names in the table of presets, which is C++ text."""
-    import re
-
-    return re.findall(r'^    \{"(\w+)",', header, re.M)
+    table = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../stages/front_ends.cpp")
+    with open(table, encoding="utf-8") as file:
+        return re.findall(r'^    \{"(\w+)",', file.read(), re.M)
 
 
 def compare(shared, alone):
-    import os
-
-    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-    with open(os.path.join(root, "stages/front_ends.cpp"), encoding="utf-8") as file:
-        names = presets(file.read())
+    names = presets()
     assert len(names) > 80, names
     equal = refused = 0
     for name in names:

@@ -53,7 +53,7 @@ fn main() -> Result<(), String> {
     let samples: Vec<f32> = (0..16000)
         .map(|_| {
             seed = seed.wrapping_mul(1103515245).wrapping_add(12345) & 0x7fffffff;
-            seed as f32 / (1u32 << 30) as f32 - 1.0
+            (seed as f64 / (1u32 << 30) as f64 - 1.0) as f32
         })
         .collect();
     for row in front.rows(&samples)?.chunks(front.columns()) {

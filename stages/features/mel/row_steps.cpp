@@ -245,7 +245,8 @@ std::optional<RowStepOptions> row_step_of(std::string_view stage) {
 // ---- mfcc ---------------------------------------------------------------------------------------
 
 std::vector<OptionProblem> check(const C& o, const RowShape& rows) {
-  if (!rows.are_bands) return {{"", "needs mel bands"}};
+  if (rows.axis != "band")
+    return {{"", "needs mel bands, what arrives are " + rows.axis + " columns"}};
   const int bands = rows.columns - (rows.energy_column >= 0 ? 1 : 0);
   if (o.n_mfcc > bands)
     return must_be("n_mfcc", o.n_mfcc, "from 1 to the number of bands (" + digits(bands) + ")");
@@ -257,7 +258,7 @@ C canonical(const C& o, const RowShape&) { return o; }
 std::shared_ptr<const FinishStep> make_step(const C& o, RowShape& rows) {
   auto step = cepstrum_step(o, rows.columns, rows.energy_column);
   rows.columns = o.n_mfcc;
-  rows.are_bands = false;
+  rows.axis = "coefficient";
   rows.unit = "cepstrum of " + rows.unit;
   if (rows.energy_column >= 0) rows.energy_column = o.htk_compat ? o.n_mfcc - 1 : 0;
   return step;
@@ -314,7 +315,7 @@ D canonical(const D& o, const RowShape&) {
 std::shared_ptr<const FinishStep> make_step(const D& o, RowShape& rows) {
   auto step = delta_step(o);
   rows.columns = step->values_out(rows.columns);
-  rows.are_bands = false;
+  rows.axis = "feature";
   rows.unit += ", with derivatives";
   return step;
 }
@@ -365,7 +366,7 @@ K canonical(const K& o, const RowShape&) {
 
 std::shared_ptr<const FinishStep> make_step(const K& o, RowShape& rows) {
   if (o.frames > 1) {
-    rows.are_bands = false;
+    rows.axis = "feature";
     rows.energy_column = -1;
   }
   rows.columns *= o.frames;

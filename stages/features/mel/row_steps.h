@@ -41,7 +41,7 @@ std::span<const OptionEntry<FitOptions>> option_table<FitOptions>();
 struct RowShape {
   int columns = 0;
   int energy_column = -1;  // -1: none
-  bool are_bands = true;   // mel bands, not what a step has made of them
+  std::string axis = "band";  // what a column is: "band", "bin", "coefficient" or "feature"
   std::string unit;        // "power", "ln power, normalized"
   double per_second = 0;   // rows
 };
