@@ -24,8 +24,9 @@ std::vector<MelPreset> of_table() {
         if (!why.empty()) throw std::logic_error("front ends: " + std::string(name) + " " + why);
         continue;
       }
-      const auto base = std::find_if(out.begin(), out.end(),
-                                     [&value](const MelPreset& p) { return p.name == value; });
+      const auto base =
+          std::find_if(out.begin(), out.end(),
+                       [&base_name = value](const MelPreset& p) { return p.name == base_name; });
       preset.options = base->options;
     }
     for (auto node = nodes.begin(); node != mel; ++node)
