@@ -303,8 +303,9 @@ MadeFront make_front(FrontSettings s) {
     auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
     front->add(ordered != nullptr ? std::move(ordered) : at_the_end(step));
   }
-  RowShape rows{plan->columns(), plan->energy_column(), s.mel.output == MelOptions::Output::mel ? "band" : "bin",
-                unit_of(s.mel), static_cast<double>(s.mel.sample_rate) / plan->hop()};
+  RowShape rows{plan->columns(), plan->energy_column(),
+                s.mel.output == MelOptions::Output::mel ? "band" : "bin", unit_of(s.mel),
+                static_cast<double>(s.mel.sample_rate) / plan->hop()};
   for (auto& [stage, options] : s.steps)
     std::visit(
         [&, &name = stage](auto& o) {

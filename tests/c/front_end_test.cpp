@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -15,39 +14,19 @@
 
 #include "apps/c/melflow.hpp"
 #include "stages/front_ends.h"
+#include "tests/support/counted_new.h"
 
 namespace {
 
 // Allocations of this thread until one fails; below 0: none does.
 thread_local long t_allocations = 0, t_fails_at = -1;
 
-void* counted(std::size_t size, std::size_t alignment = 0) {
-  if (t_allocations++ == t_fails_at) throw std::bad_alloc();
-  void* p = alignment == 0
-                ? std::malloc(size)
-                : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-
 }  // namespace
 
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void* operator new(std::size_t size, std::align_val_t a) {
-  return counted(size, static_cast<std::size_t>(a));
+void* melflow::test::allocate(std::size_t size, std::size_t alignment) {
+  if (t_allocations++ == t_fails_at) throw std::bad_alloc();
+  return allocate_from_system(size, alignment);
 }
-void* operator new[](std::size_t size, std::align_val_t a) {
-  return counted(size, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace melflow::test::c_front_end_test {
 namespace {

@@ -40,10 +40,10 @@ std::span<const OptionEntry<FitOptions>> option_table<FitOptions>();
 // What steps have to know of rows.
 struct RowShape {
   int columns = 0;
-  int energy_column = -1;  // -1: none
+  int energy_column = -1;     // -1: none
   std::string axis = "band";  // what a column is: "band", "bin", "coefficient" or "feature"
-  std::string unit;        // "power", "ln power, normalized"
-  double per_second = 0;   // rows
+  std::string unit;           // "power", "ln power, normalized"
+  double per_second = 0;      // rows
 };
 
 // The default options of the step of a stage: mfcc, pcen, deltas, sliding_cmvn, stack or fit_rows;
