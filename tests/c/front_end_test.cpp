@@ -1,5 +1,6 @@
-// melflow.h as the library of the front end alone has it: pieces, memory, threads, wrong calls. That the values are those of
-// the package is tested from there (tests/python/c_library_test.py). Its own program, as it counts every `new`.
+// melflow.h as the library of the front end alone has it: pieces, memory, threads, wrong calls.
+// That the values are those of the package is tested from there (tests/python/c_library_test.py).
+// Its own program, as it counts every `new`.
 #include <doctest/doctest.h>
 
 #include <algorithm>

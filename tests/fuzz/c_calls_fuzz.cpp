@@ -1,5 +1,5 @@
-// Feeds any order of calls of melflow.h, with any arguments, for libFuzzer (long/fuzz.sh): the first
-// bytes choose settings, each of the others a call. Rows of a stream are those of the whole
+// Feeds any order of calls of melflow.h, with any arguments, for libFuzzer (long/fuzz.sh): the
+// first bytes choose settings, each of the others a call. Rows of a stream are those of the whole
 // recording, whatever was called between.
 #include <algorithm>
 #include <cstring>

@@ -57,8 +57,8 @@ void wait_until(const char* what, F&& is_so) {
   while (!is_so()) std::this_thread::yield();
 }
 
-// Waits until most of the files [begin, end) have been in the page cache: all at once they may never
-// be, as the system takes pages back where memory is short.
+// Waits until most of the files [begin, end) have been in the page cache: all at once they may
+// never be, as the system takes pages back where memory is short.
 void wait_for_most(const Corpus& corpus, std::size_t begin, std::size_t end) {
   std::set<std::size_t> seen;
   wait_until("files that are being loaded", [&] {
