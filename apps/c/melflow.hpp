@@ -40,19 +40,34 @@ class Front {
   std::string fingerprint() const { return melflow_front_fingerprint(get()); }
   std::vector<float> rows(const float* samples, std::size_t count) const {
     const auto n = static_cast<std::int64_t>(count);
-    std::int64_t made = melflow_front_rows(get(), n);
-    std::vector<float> out(static_cast<std::size_t>((made < 0 ? 0 : made) * columns()));
-    auto status = melflow_compute(get(), samples, n, out.data(), made < 0 ? 0 : made, &made);
-    out.resize(static_cast<std::size_t>(made * columns()));
-    if (status == MELFLOW_NO_ROOM)
-      status = melflow_compute(get(), samples, n, out.data(), made, &made);
-    check(status);
-    return out;
+    return collect(melflow_front_rows(get(), n), [&](float* to, std::int64_t room, auto* made) {
+      return melflow_compute(get(), samples, n, to, room, made);
+    });
+  }
+  std::vector<float> rows_of_file(const void* bytes, std::size_t size, double most = 0) const {
+    return collect(0, [&](float* to, std::int64_t room, auto* made) {
+      return melflow_compute_file(get(), bytes, size, most, to, room, made);
+    });
   }
   const melflow_front* get() const { return handle_.get(); }
 
  private:
   explicit Front(melflow_front* made) : handle_(made, melflow_front_destroy) {}
+  // Calls with room for as many rows, or below 0 none, and again where that is too little.
+  template <class Call>
+  std::vector<float> collect(std::int64_t room, Call&& call) const {
+    std::int64_t made = 0;
+    std::vector<float> out;
+    const auto attempt = [&](std::int64_t rows) {
+      out.resize(static_cast<std::size_t>(rows * columns()));
+      return call(out.data(), rows, &made);
+    };
+    melflow_status status = attempt(room < 0 ? 0 : room);
+    if (status == MELFLOW_NO_ROOM) status = attempt(made);
+    check(status);
+    out.resize(static_cast<std::size_t>(made * columns()));
+    return out;
+  }
   std::shared_ptr<melflow_front> handle_;
 };
 

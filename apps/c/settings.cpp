@@ -150,7 +150,8 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
 
   [[nodiscard]] bool is_in_stages() const { return depth_ >= 2 && top_ == "stages"; }
   [[nodiscard]] std::string place() const {
-    if (nodes.empty() || nodes.back().options.empty()) return "`stages`";
+    if (nodes.empty() || nodes.back().stage.empty() || nodes.back().options.empty())
+      return R"(each of `stages` is {"stage": NAME, OPTION: VALUE, ...}: what follows NAME)";
     return nodes.back().stage + "." + nodes.back().options.back().first;
   }
   bool value(std::string text) {
