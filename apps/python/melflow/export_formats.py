@@ -11,11 +11,12 @@ import re
 import shutil
 import tarfile
 import warnings
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from .export_source import Piece, Source, text
+from ._melflow import RunError
+from .export_source import Audio, Piece, Source, text
 
 Read = Iterator[Tuple[int, np.ndarray]]
 _GROUP = 32 << 20  # bytes of rows that Arrow holds at a time
@@ -273,6 +274,127 @@ class Kaldi(Format):
         return iter(())
 
 
+def _write_lines(path: str, lines: Iterable[Dict[str, Any]]) -> None:
+    """Writes JSON lines, packed where the name ends in .gz; equal lines give equal bytes."""
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    with open(path, "wb") as file:
+        file.write(gzip.compress(data, mtime=0) if path.endswith(".gz") else data)
+
+
+def _final(folder: str) -> str:
+    """The place that the files of an unfinished folder will have."""
+    return folder[:-len(".part")] if folder.endswith(".part") else folder
+
+
+class Lhotse(Kaldi):
+    """Manifests of Lhotse for each split, recordings, supervisions and cuts with features, over the arks of the format kaldi. The cuts name them by
+    absolute paths. A cut lasts as long as its audio where Lhotse would count as many frames in that, else as long as its frames."""
+
+    def write(self, source: Source, folder: str) -> None:
+        if Shar._field(source) != "features":
+            raise RunError("lhotse: its features are frames of recordings that are not cut, and these rows are windows or samples; export them as shar")
+        super().write(source, folder)
+        for split, numbers in source.parts.items():
+            place = os.path.join(folder, split)
+            with open(os.path.join(place, "feats.scp"), encoding="utf-8", errors="surrogateescape") as table:
+                at = dict(line.rstrip("\n").split(" ", 1) for line in table)
+            recordings: Dict[str, Dict[str, Any]] = {}
+            cuts = []
+            for i in numbers:
+                audio = source.audio(i)
+                for piece in source.pieces(i):
+                    cut = self._cut(source, piece, os.path.join(_final(folder), split, at[piece.name]), audio)
+                    if audio is not None:
+                        recordings[audio.name] = self._recording(audio)
+                        cut["recording"] = recordings[audio.name]
+                    cuts.append(cut)
+            _write_lines(os.path.join(place, "recordings.jsonl.gz"), recordings.values())
+            _write_lines(os.path.join(place, "supervisions.jsonl.gz"),
+                         ({**spoken, "start": cut["start"]} for cut in cuts for spoken in cut["supervisions"]))
+            _write_lines(os.path.join(place, "cuts.jsonl.gz"), cuts)
+
+    @staticmethod
+    def _recording(audio: Audio) -> Dict[str, Any]:
+        return {"id": audio.name, "sources": [{"type": "file", "channels": [0], "source": audio.path}], "sampling_rate": audio.sample_rate,
+                "num_samples": audio.samples, "duration": audio.samples / audio.sample_rate, "channel_ids": [0]}
+
+    @staticmethod
+    def _cut(source: Source, piece: Piece, stored: str, audio: Optional[Audio]) -> Dict[str, Any]:
+        rate, hop = int(source.rows.attributes["sample_rate"]), int(source.rows.attributes["hop_length"])
+        frames = piece.rows.stop - piece.rows.start
+        duration = piece.record["duration"]
+        rates = {rate} if audio is None else {rate, audio.sample_rate}
+        # lhotse.utils.compute_num_frames, for the features and for the cut.
+        hops = {of: round(hop / rate * of) for of in rates}
+        if any((round(duration * of) + hops[of] // 2) // max(1, hops[of]) != frames for of in rates):
+            duration = frames * hop / rate
+        start = 0.0 if audio is None else audio.start
+        name = piece.name if audio is None else audio.name
+        features = {"type": source.rows.name, "num_frames": frames, "num_features": int(source.rows.shape[1]), "frame_shift": hop / rate,
+                    "sampling_rate": rate, "start": start, "duration": duration, "storage_type": "kaldiio", "storage_path": stored,
+                    "storage_key": piece.name, "recording_id": name, "channels": 0}
+        spoken = _spoken(piece, name, duration)
+        return {"id": piece.name, "start": start, "duration": duration, "channel": 0, "supervisions": [spoken], "features": features,
+                "custom": {"melflow": piece.record}, "type": "MonoCut"}
+
+
+class Espnet(Kaldi):
+    """A data folder of ESPnet for each split: that of the format kaldi, with absolute paths in feats.scp, and feats_shape and feats_type. Without a
+    column of speakers each recording is one of its own."""
+
+    def write(self, source: Source, folder: str) -> None:
+        super().write(source, folder)
+        for split in source.parts:
+            place = os.path.join(folder, split)
+            if os.path.exists(os.path.join(place, "cmvn.scp")):
+                self._rewrite(place, "cmvn.scp", "cmvn.scp", lambda key, value: os.path.join(_final(folder), split, value))
+            self._rewrite(place, "feats.scp", "feats.scp", lambda key, value: os.path.join(_final(folder), split, value))
+            columns = int(source.rows.shape[-1])
+            self._rewrite(place, "utt2num_frames", "feats_shape", lambda key, value: f"{value},{columns}")
+            if not os.path.exists(os.path.join(place, "utt2spk")):
+                for name in ("utt2spk", "spk2utt"):
+                    self._rewrite(place, "feats.scp", name, lambda key, value: key)
+            with open(os.path.join(place, "feats_type"), "w", encoding="utf-8") as file:
+                file.write("extracted\n")
+
+    @staticmethod
+    def _rewrite(place: str, source: str, target: str, value_of: Callable[[str, str], str]) -> None:
+        """Makes a table of another one, line by line."""
+        options: Dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
+        with open(os.path.join(place, source), **options) as file:
+            lines = [line.rstrip("\n").split(" ", 1) for line in file]
+        with open(os.path.join(place, target), "w", **options) as file:
+            file.writelines(f"{key} {value_of(key, value)}\n" for key, value in lines)
+
+
+class Nemo(Format):
+    """A manifest of NeMo for each split, SPLIT.json: the audio of the recordings that have rows, with offset, duration and text. NeMo computes its own
+    features; these are of the same recordings, by the name in `melflow`."""
+
+    def write(self, source: Source, folder: str) -> None:
+        for split, numbers in source.parts.items():
+            lines = []
+            for i in numbers:
+                audio = source.audio(i)
+                if audio is None:
+                    raise RunError(f"nemo: {source.rows.path[i]} is no file of its own that is there now, and a manifest of NeMo names files of audio; "
+                                   "export where the corpus is")
+                record = source.record(i)
+                more = {name: record[name] for name in ("text", "speaker", "label", "lang") if isinstance(record.get(name), str)}
+                at = {"offset": audio.start} if audio.start else {}
+                lines.append({"audio_filepath": audio.path, **at, "duration": record["duration"], "text": "", **more, "melflow": record["name"]})
+            _write_lines(os.path.join(folder, (source.file_names(False)[split]) + ".json"), lines)
+
+    def read(self, source: Source, folder: str) -> Read:
+        return iter(())
+
+
+def _spoken(piece: Piece, recording: str, duration: float) -> Dict[str, Any]:
+    """A supervision of Lhotse over a whole cut."""
+    spoken = {"id": piece.name, "recording_id": recording, "start": 0.0, "duration": duration, "channel": 0}
+    return spoken | {name: piece.record[name] for name in ("text", "language", "speaker", "gender") if isinstance(piece.record.get(name), str)}
+
+
 def _npy(values: np.ndarray) -> bytes:
     out = io.BytesIO()
     np.lib.format.write_array(out, values, version=(1, 0))
@@ -352,9 +474,7 @@ class Shar(Format):
         else:
             duration = record["duration"]
             stored = {**place, "shape": list(values.shape)}
-        spoken = {"id": piece.name, "recording_id": piece.name, "start": 0.0, "duration": duration, "channel": 0}
-        spoken |= {name: record[name] for name in ("text", "language", "speaker", "gender") if isinstance(record.get(name), str)}
-        cut = {"id": piece.name, "start": 0, "duration": duration, "channel": 0, "supervisions": [spoken],
+        cut = {"id": piece.name, "start": 0, "duration": duration, "channel": 0, "supervisions": [_spoken(piece, piece.name, duration)],
                "custom": {"melflow": record}, "type": "MonoCut"}
         return cut, stored
 
@@ -406,5 +526,5 @@ class SafeTensors(Format):
                 yield i, np.concatenate([np.frombuffer(of["data"], stored).reshape(of["shape"]) for of in tensors])
 
 
-FORMATS = {"parquet": Parquet, "arrow": Arrow, "zarr": Zarr, "kaldi": Kaldi, "tar": Tar, "shar": Shar,
-           "safetensors": SafeTensors, "hf": HuggingFace}
+FORMATS = {"parquet": Parquet, "arrow": Arrow, "zarr": Zarr, "kaldi": Kaldi, "lhotse": Lhotse, "espnet": Espnet, "nemo": Nemo, "tar": Tar,
+           "shar": Shar, "safetensors": SafeTensors, "hf": HuggingFace}

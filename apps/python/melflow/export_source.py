@@ -53,6 +53,16 @@ class Piece(NamedTuple):
     record: Dict[str, Any]
 
 
+class Audio(NamedTuple):
+    """The audio of a recording, or of an utterance in one: a file of its own, with the place [s] where it begins."""
+
+    name: str
+    path: str
+    start: float
+    sample_rate: int
+    samples: int  # of the whole file, as far as it is known
+
+
 class Source:
     """The data for a format. rows: the file. names: of the recordings, all different. parts: the splits with rows, and the numbers of
     their recordings in the order of the rows; one without a name if there are no splits. renamed: splits whose files
@@ -69,6 +79,8 @@ class Source:
             by_split.setdefault(rows.split_names[rows.split[i]] if rows.split[i] >= 0 else "", []).append(i)
         self.parts = by_split
         self.hashes: Dict[int, int] = {}
+        files = [node for node in json.loads(rows.attributes.get("config", "{}")).get("graph", {}).values() if node.get("stage") == "file_list"]
+        self._root: Optional[str] = os.path.abspath(files[0]["root"]) if len(files) == 1 and files[0].get("root") else None
         self._reasons: Dict[int, Tuple[str, str]] = {file: (stage, why) for file, _, stage, why in rows._remarks}
 
     def recording(self, i: int) -> np.ndarray:
@@ -80,6 +92,20 @@ class Source:
         """The same rows, with bfloat16 converted to float32."""
         out = self.recording(i)
         return (out.astype(np.uint32) << 16).view(np.float32) if self.rows.dtype == "bfloat16" else out
+
+    def audio(self, i: int) -> Optional[Audio]:
+        """The audio of a recording; None where it is no file of its own that is there now."""
+        path, _, span = str(self.rows.path[i]).partition("#")
+        path = os.path.join(self._root, path) if self._root is not None else path
+        if not os.path.isabs(path) or not os.path.isfile(path):
+            return None
+        rate, start = int(self.rows._sample_rate[i]), 0.0
+        if span:
+            unit, _, ends = span.partition("=")
+            start = float(ends.split(",")[0]) / (rate if unit == "samples" else 1)
+        end = start + float(self.rows._duration[i])
+        name = self.names[i] if not span else os.path.splitext(os.path.relpath(path, self._root or "/"))[0]
+        return Audio(text(name), path, start, rate, round(end * rate))
 
     @property
     def usual_type(self) -> str:

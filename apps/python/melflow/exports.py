@@ -116,9 +116,9 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
            overwrite: bool = False, utterance: Optional[str] = None, compression: int = 0) -> Dict[str, Any]:
     """Writes the rows of a file that melflow has written (.h5 or .npy) for other libraries, into a new folder.
 
-    format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "tar" (WebDataset), "shar"
-      (Lhotse Shar), "safetensors", or "hf" (a dataset of Hugging Face's datasets). Each needs the library that it is named after;
-      kaldi, tar and shar need none.
+    format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "lhotse" (cuts with features), "espnet"
+      (a data folder), "nemo" (a manifest of the audio), "tar" (WebDataset), "shar" (Lhotse Shar), "safetensors", or "hf" (a dataset of Hugging Face's
+      datasets). parquet, arrow, zarr, safetensors and hf need the library that they are named after.
     shard: about how many bytes of rows a file has. overwrite: replaces an earlier export. utterance: the column whose texts name
       recordings; not given: their paths without the ending. compression: of kaldi, by the number that copy-feats has for it, which
       loses precision: 1 (2, or 3 up to 8 rows), 2 (8 bits by quarters of each column), 3 (16 bits) or 5 (8 bits); 0: none.
@@ -134,8 +134,8 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
         raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
     overwrite = arguments.flag("overwrite", overwrite)
     target = os.path.abspath(arguments.path("folder", folder))
-    if arguments.integer("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
-        raise ValueError(f"compression is for kaldi, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
+    if arguments.integer("compression", compression) and (format not in ("kaldi", "lhotse", "espnet") or compression not in COMPRESSIONS):
+        raise ValueError(f"compression is for kaldi, lhotse and espnet, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
     writer = FORMATS[format]()
     writer.compression = compression
     for library in writer.libraries:
