@@ -1,6 +1,7 @@
 // Front ends by the stages of a pipeline, with the framework.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -44,11 +45,22 @@ std::string pipeline_text(Source source, std::string_view text) {
     add("batches", Json::object());
   } else {
     const Json stages = Json::parse(text).at("stages");
+    const auto is = [](const char* stage) {
+      return [stage](const Json& node) { return node.at("stage") == stage; };
+    };
+    if (std::none_of(stages.begin(), stages.end(), is("decode"))) {  // written by hand
+      add("decode", Json::object());
+      const auto mel = std::find_if(stages.begin(), stages.end(), is("mel"));
+      if (mel != stages.end())
+        add("resample", {{"rate", mel->value("sample_rate", MelOptions{}.sample_rate)}});
+    }
+    bool has_sink = false;
     for (std::size_t i = 0; i < stages.size(); ++i) {
       Json options = stages[i];
       const auto stage = options.at("stage").get<std::string>();
       options.erase("stage");
-      const bool is_sink = i + 1 == stages.size();
+      const bool is_sink = options.contains("dtype");
+      has_sink = has_sink || is_sink;
       if (stage == "segment" && options.empty()) continue;
       // Recorded settings have no center where snip_edges decides.
       if (stage == "mel" && options.contains("snip_edges") && !options["snip_edges"].is_null())
@@ -56,6 +68,7 @@ std::string pipeline_text(Source source, std::string_view text) {
       if (is_sink) options = {{"dtype", options.value("dtype", "float32")}};
       add(is_sink ? "batches" : stage, std::move(options));
     }
+    if (!has_sink) add("batches", Json::object());
   }
   return Json{{"version", 1}, {"graph", std::move(graph)}}.dump();
 }

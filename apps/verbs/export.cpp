@@ -46,9 +46,8 @@ Action add_export(CLI::App& verb) {
                   "(WebDataset), shar (Lhotse Shar), safetensors, or hf (datasets of Hugging Face)")
       ->required()
       ->type_name("NAME")
-      ->check(
-          CLI::IsMember({"parquet", "arrow", "zarr", "kaldi", "lhotse", "espnet", "nemo", "tar",
-                         "shar", "safetensors", "hf"}));
+      ->check(CLI::IsMember({"parquet", "arrow", "zarr", "kaldi", "lhotse", "espnet", "nemo", "tar",
+                             "shar", "safetensors", "hf"}));
   verb.add_option("--shard", arguments->shard,
                   "about how many bytes of rows a file has (default: 256MiB)")
       ->type_name("SIZE");
@@ -57,7 +56,8 @@ Action add_export(CLI::App& verb) {
           "column whose texts name the recordings (default: their paths without the ending)")
       ->type_name("COLUMN");
   verb.add_option("--compression", arguments->compression,
-                  "of kaldi, lhotse and espnet, by Kaldi's number, with loss: 1 (2, or 3 up to 8 rows), 2 (8 bits by "
+                  "of kaldi, lhotse and espnet, by Kaldi's number, with loss: 1 (2, or 3 up to 8 "
+                  "rows), 2 (8 bits by "
                   "quarters of each column), 3 (16 bits), 5 (8 bits); default: none")
       ->type_name("METHOD");
   verb.add_flag("--overwrite", arguments->overwrite, "replaces an earlier export");

@@ -3,6 +3,7 @@
 import array
 import glob
 import io
+import json
 import os
 import random
 import sys
@@ -85,6 +86,10 @@ class CLibraryTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(front.rows_of_file(data), bits(melflow.features(data, preset=name)))
                 self.assertEqual(self.library.warning(), b"")
+        by_hand = self.front("json", json.dumps({"stages": [{"stage": "mel", "n_mels": 40, "snip_edges": False}, {"stage": "deltas"}]}))
+        options = dict(n_mels=40, snip_edges=False, center=False, after=[{"stage": "deltas"}])
+        self.assertEqual(by_hand.rows_of_file(data), bits(melflow.features(data, sample_rate=16000, **options)))
+        self.assertEqual(by_hand.rows(samples[:16000]), bits(melflow.features(np.array(samples[:16000]), 16000, **options)))
         front.rows_of_file(data[:85000])
         self.assertIn(b"decode: ", self.library.warning())
         with self.assertRaisesRegex(RuntimeError, "^5: .*longer than max_seconds"):
