@@ -11,7 +11,6 @@ import fcntl
 import importlib
 import json
 import os
-import re
 import shutil
 from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterator, Optional, Tuple
@@ -22,7 +21,7 @@ from .export_formats import COMPRESSIONS, FORMATS
 from .export_source import Source
 from .rows import FileRows
 
-_ABOUT, _UNITS = "about.json", {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_ABOUT = "about.json"
 
 
 def _is_export(folder: str) -> bool:
@@ -129,9 +128,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
     RunError: rows are damaged, a library is not installed, or the folder cannot be written or replaced; nothing is left then."""
     if arguments.text("format", format) not in FORMATS:
         raise ValueError(f"format: there is no {format!r}; the arguments are output, folder, format. {arguments.meant(format, FORMATS)}")
-    match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", arguments.text("shard", shard))
-    if not match or int(match[1]) == 0:
-        raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
+    size_of_shard = arguments.byte_count("shard", shard)
     overwrite = arguments.flag("overwrite", overwrite)
     target = os.path.abspath(arguments.path("folder", folder))
     if arguments.integer("compression", compression) and (format not in ("kaldi", "lhotse", "espnet") or compression not in COMPRESSIONS):
@@ -149,7 +146,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
         raise ValueError(f"compression: the recordings of {rows.file} are samples, so vectors, which Kaldi does not compress")
     if os.path.realpath(rows.file).startswith(os.path.realpath(target) + os.sep):
         raise RunError(f"{target}: the file of rows lies in this folder; name another one")
-    given = Source(rows, int(match[1]) * _UNITS[match[2]], None if utterance is None else arguments.text("utterance", utterance))
+    given = Source(rows, size_of_shard, None if utterance is None else arguments.text("utterance", utterance))
     try:
         with _folder(target, overwrite) as part:
             writer.write(given, part)
