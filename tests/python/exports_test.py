@@ -683,8 +683,8 @@ class ExportsTest(corpus.CorpusTest):
     def test_arguments(self):
         out = os.path.join(self.folder.name, "arguments")
         for options, error, why in ((dict(format="parkett"), ValueError, "Did you mean 'parquet'"),
-                                    (dict(format="tar", shard="1 GB"), ValueError, "shard: '1 GB' is no size"),
-                                    (dict(format="tar", shard="0MiB"), ValueError, "shard: '0MiB' is no size"),
+                                    (dict(format="tar", shard="1 GB"), ValueError, "shard: '1 GB' is no number of bytes"),
+                                    (dict(format="tar", shard="0MiB"), ValueError, "shard: '0MiB' is no number of bytes"),
                                     (dict(format="tar", overwrite="yes"), TypeError, "overwrite")):
             with self.subTest(options), self.assertRaisesRegex(error, why):
                 melflow.export(self.files["half"], out, **options)
