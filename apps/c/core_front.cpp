@@ -19,8 +19,8 @@ void check_finite(const RowVector& rows, std::size_t begin, int columns) {
                                        " of this call is not finite, as of samples that are not"};
 }
 
-// Samples that are resampled at once, which bounds the work space of a long piece.
-constexpr std::int64_t kResampledAtOnce = 4096;
+// Samples that are resampled or filled up at once, which bounds the work space.
+constexpr std::int64_t kAtOnce = 4096;
 
 class CoreFront final : public Front {
  public:
@@ -28,15 +28,15 @@ class CoreFront final : public Front {
       : source_(source),
         text_(std::move(text)),
         window_(settings.window),
-        quality_(settings.resampling),
+        resampling_(settings.resampling),
         rate_(settings.mel.sample_rate) {
     made_ = make_front(std::move(settings));
     columns = made_.rows->columns();
     sample_rate = rate;
     row_seconds = made_.row_seconds;
     fingerprint = made_.fingerprint;
-    if (sample_rate != rate_) rate_change(sample_rate, rate_, quality_);  // where there is none
-    if (made_.whole_option.empty() && window_ == 0) delay = most_delay();
+    if (sample_rate != rate_) rate_change(sample_rate, rate_, resampling_);  // where there is none
+    if (made_.needs_whole.empty() && window_ == 0) delay = most_delay();
   }
 
   [[nodiscard]] std::unique_ptr<Recording> start(std::int64_t most, bool finish_only,
@@ -44,9 +44,8 @@ class CoreFront final : public Front {
     if (window_ > 0)
       throw Failure{MELFLOW_UNSUPPORTED,
                     "segment.length fills recordings up, which a stream does not; leave it out"};
-    if (!made_.whole_option.empty() && !finish_only)
-      throw Failure{MELFLOW_NEEDS_WHOLE, made_.whole_option + " needs the whole recording; write " +
-                                             made_.whole + ", or use MELFLOW_FINISH_ONLY"};
+    if (!made_.needs_whole.empty() && !finish_only)
+      throw Failure{MELFLOW_NEEDS_WHOLE, made_.needs_whole + ", or use MELFLOW_FINISH_ONLY"};
     auto out = std::make_unique<CoreRecording>(*this);
     rows.reserve(static_cast<std::size_t>(out->reserve(most) * columns));
     return out;
@@ -54,14 +53,13 @@ class CoreFront final : public Front {
 
   [[nodiscard]] RowVector rows(const Given& samples) const override {
     RowVector out;
+    if (samples.count == 0) return out;
     CoreRecording recording(*this);
     if (window_ == 0) {
       recording.push(samples, true, out);
       return out;
     }
-    // Zeros, of the rate after resampling.
-    const std::int64_t in_window = in_rate(window_);
-    if (samples.count > in_window)
+    if (samples.count > in_rate(window_))
       throw Failure{MELFLOW_BAD_AUDIO, "the recording has " + std::to_string(samples.count) +
                                            " samples, more than segment.length"};
     recording.push_padded(samples, window_, out);
@@ -70,17 +68,18 @@ class CoreFront final : public Front {
 
   [[nodiscard]] RowVector rows_of_file(std::span<const std::byte> file,
                                        double most_seconds) const override {
-    std::call_once(has_files_, [this] { files_ = pipeline_front(source_, text_, 0); });
+    std::call_once(has_files_, [this] { files_ = pipeline_front(source_, text_, 0, rate_); });
     return files_->rows_of_file(file, most_seconds);
   }
 
   [[nodiscard]] std::int64_t count(std::int64_t samples) const override {
+    if (samples == 0) return 0;
     if (window_ > 0)
       samples = window_;
     else if (sample_rate != rate_)
       samples =
           static_cast<std::int64_t>(std::ceil(static_cast<double>(samples) * rate_ / sample_rate)) +
-          1;
+          2;
     std::int64_t rows = made_.rows->kernel().plan().frames(samples);
     for (const auto& step : made_.rows->steps()) rows = rows > 0 ? step->rows_out(rows) : 0;
     return rows;
@@ -97,60 +96,56 @@ class CoreFront final : public Front {
     }
     void push(const Given& samples, bool is_last, RowVector& rows) override {
       const std::size_t before = rows.size();
-      if (change_ == nullptr) {
-        put(samples, is_last, rows);
-      } else {
-        Given rest = samples;
-        do {
-          const Given some = front_part(rest);
-          change_->put(some, is_last && rest.count == 0, resampled_);
-          put({resampled_.data(), std::ssize(resampled_), false}, is_last && rest.count == 0, rows);
-        } while (rest.count > 0);
-      }
+      at_own_rate(samples, is_last, [&](const Given& own, bool is_end) { put(own, is_end, rows); });
       check_finite(rows, before, front_.columns);
     }
+    // All of a recording, with zeros up to `window` samples at the front end's rate.
     void push_padded(const Given& samples, std::int64_t window, RowVector& rows) {
-      std::int64_t come = 0;
-      if (change_ == nullptr) {
-        put(samples, false, rows);
-        come = samples.count;
-      } else {
-        Given rest = samples;
-        do {
-          const Given some = front_part(rest);
-          change_->put(some, rest.count == 0, resampled_);
-          const std::int64_t n = std::min(std::ssize(resampled_), window - come);
-          put({resampled_.data(), n, false}, false, rows);
-          come += n;
-        } while (rest.count > 0);
-      }
-      const std::vector<float> zeros(static_cast<std::size_t>(window - come));
-      put({zeros.data(), std::ssize(zeros), false}, true, rows);
+      std::int64_t rest = window;
+      at_own_rate(samples, true, [&](Given own, bool) {
+        own.count = std::min(own.count, rest);
+        rest -= own.count;
+        put(own, false, rows);
+      });
+      const std::vector<float> zeros(static_cast<std::size_t>(std::min(rest, kAtOnce)));
+      do {
+        const Given some{zeros.data(), std::min(rest, kAtOnce), false};
+        rest -= some.count;
+        put(some, rest == 0, rows);
+      } while (rest > 0);
       check_finite(rows, 0, front_.columns);
     }
     void reset() override {
       rows_.reset();
       start_rate_change();
     }
-    // Returns the most rows of a push.
+    // Returns the most rows of a push, or of a part of it where samples are resampled.
     std::int64_t reserve(std::int64_t most) {
       if (change_ != nullptr)
-        most = std::min(most, kResampledAtOnce) * front_.rate_ / front_.sample_rate + 1;
+        most = std::min(most, kAtOnce) * front_.rate_ / front_.sample_rate + 1;
       return rows_.reserve(most, scratch_);
     }
 
    private:
     void start_rate_change() {
       if (front_.sample_rate != front_.rate_)
-        change_ = rate_change(front_.sample_rate, front_.rate_, front_.quality_);
+        change_ = rate_change(front_.sample_rate, front_.rate_, front_.resampling_);
     }
-    static Given front_part(Given& rest) {
-      Given some = rest;
-      some.count = std::min(rest.count, kResampledAtOnce);
-      rest.count -= some.count;
-      rest.data = static_cast<const std::byte*>(rest.data) +
-                  some.count * static_cast<std::int64_t>(rest.is_int16 ? 2 : 4);
-      return some;
+    // Calls `take` with the samples at the front end's rate, part by part where they are resampled.
+    template <class Take>
+    void at_own_rate(const Given& samples, bool is_last, Take&& take) {
+      if (change_ == nullptr) return take(samples, is_last);
+      Given rest = samples;
+      do {
+        Given some = rest;
+        some.count = std::min(rest.count, kAtOnce);
+        rest.count -= some.count;
+        rest.data = static_cast<const std::byte*>(rest.data) +
+                    some.count * static_cast<std::int64_t>(rest.is_int16 ? 2 : 4);
+        const bool is_end = is_last && rest.count == 0;
+        change_->put(some, is_end, resampled_);
+        take(Given{resampled_.data(), std::ssize(resampled_), false}, is_end);
+      } while (rest.count > 0);
     }
     void put(const Given& samples, bool is_last, RowVector& rows) {
       RowStream::Feed feed{&rows_, samples.data, samples.count, samples.is_int16, is_last, &rows};
@@ -172,13 +167,13 @@ class CoreFront final : public Front {
   [[nodiscard]] std::int64_t most_delay() const {
     const std::int64_t samples = made_.rows->most_delay(std::llround(row_seconds * rate_));
     if (sample_rate == rate_) return samples;
-    return in_rate(samples) + rate_change_lag(sample_rate, rate_, quality_);
+    return in_rate(samples) + rate_change_lag(sample_rate, rate_, resampling_);
   }
 
   const Source source_;
   const std::string text_;
   const std::int64_t window_;
-  const std::string quality_;
+  const RateOptions resampling_;
   const int rate_;  // of mel
   MadeFront made_;
   mutable std::once_flag has_files_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/c/melflow.h"
+#include "apps/c/settings.h"
 #include "stages/features/mel/row_stream.h"
 
 namespace melflow::c_interface {
@@ -72,11 +73,13 @@ enum class Source { preset, json, yaml };
 
 std::shared_ptr<const Front> core_front(Source source, std::string_view text, int sample_rate);
 
-// By the stages of a pipeline: of files, YAML, and front ends that change samples before mel. These
-// three throw Failure in the library that has no stages.
-std::shared_ptr<const Front> pipeline_front(Source source, std::string_view text, int sample_rate);
-std::unique_ptr<RateChange> rate_change(int from, int to, const std::string& quality);
+// By the stages of a pipeline: of files, YAML, and front ends that change samples before mel.
+// `mel_rate`: of a preset for any rate; 0: the one that it has. These three throw Failure in the
+// library that has no stages.
+std::shared_ptr<const Front> pipeline_front(Source source, std::string_view text, int sample_rate,
+                                            int mel_rate = 0);
+std::unique_ptr<RateChange> rate_change(int from, int to, const RateOptions& options);
 // Samples of the rate `from` that have come in and are not out yet, at most.
-std::int64_t rate_change_lag(int from, int to, const std::string& quality);
+std::int64_t rate_change_lag(int from, int to, const RateOptions& options);
 
 }  // namespace melflow::c_interface

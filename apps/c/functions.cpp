@@ -188,7 +188,9 @@ int64_t melflow_front_delay(const melflow_front* front) {
   return front == nullptr ? -1 : front->front->delay;
 }
 int64_t melflow_front_rows(const melflow_front* front, int64_t count) {
-  return front == nullptr || count < 0 ? 0 : front->front->count(count);
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
+  if (front == nullptr || count < 0) return 0;
+  return count > kMost ? -1 : front->front->count(count);
 }
 
 melflow_status melflow_compute(const melflow_front* front, const float* samples, int64_t count,

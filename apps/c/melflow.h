@@ -64,7 +64,8 @@ typedef struct melflow_front melflow_front;
 melflow_status melflow_front_from_preset(const char* name, int sample_rate, melflow_front** front);
 
 /* Makes it of the JSON that melflow.Features.to_json() gives and `melflow vectors` prints. `text`
- * has `length` bytes and needs no zero at its end. */
+ * has `length` bytes and needs no zero at its end. sample_rate: of the samples; 0: that of its stage
+ * mel. */
 melflow_status melflow_front_from_json(const char* text, size_t length, int sample_rate,
                                        melflow_front** front);
 
@@ -91,7 +92,8 @@ int64_t melflow_front_delay(const melflow_front* front);
 /* ---- Whole recordings ---------------------------------------------------------------------- */
 
 /* The rows of a recording of `count` samples, at most; exactly if no stage resamples. Less than a
- * frame gives 0. -1 if they depend on more than the number of samples. */
+ * frame gives 0. -1 if they depend on more than the number of samples, or for 2^48 samples and
+ * more. */
 int64_t melflow_front_rows(const melflow_front* front, int64_t count);
 
 /* Computes the rows of `count` samples. `rows` has room for `room` rows; *made becomes their number,
@@ -116,7 +118,8 @@ typedef struct melflow_stream melflow_stream;
 #define MELFLOW_FINISH_ONLY 1u
 
 /* Makes a stream of one recording. Pushes of up to `most` samples take no memory, if the rows of
- * each are pulled before the next, nothing is resampled and flags is 0; longer ones are allowed. */
+ * each are pulled before the next, nothing is resampled, flags is 0 and the front end is not of
+ * YAML; longer ones are allowed. */
 melflow_status melflow_stream_create(const melflow_front* front, int64_t most, unsigned flags,
                                      melflow_stream** stream);
 /* Frees it; null is allowed. */

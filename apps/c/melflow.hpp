@@ -45,13 +45,14 @@ class Front {
     });
   }
   std::vector<float> rows_of_file(const void* bytes, std::size_t size, double most = 0) const {
-    return collect(0, [&](float* to, std::int64_t room, auto* made) {
+    return collect(kRows, [&](float* to, std::int64_t room, auto* made) {
       return melflow_compute_file(get(), bytes, size, most, to, room, made);
     });
   }
   const melflow_front* get() const { return handle_.get(); }
 
  private:
+  static constexpr std::int64_t kRows = 8192;  // room for a file at first; more are computed twice
   explicit Front(melflow_front* made) : handle_(made, melflow_front_destroy) {}
   // Calls with room for as many rows, or below 0 none, and again where that is too little.
   template <class Call>

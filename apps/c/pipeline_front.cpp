@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -20,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The pipeline that a preset stands for, or the stages of settings.
-std::string pipeline_text(Source source, std::string_view text) {
+std::string pipeline_text(Source source, std::string_view text, int mel_rate) {
   if (source == Source::yaml) return std::string(text);
   Json graph{{"files", {{"stage", "file_list"}, {"root", "/"}}},
              {"read", {{"stage", "disk_read"}, {"from", "files"}}}};
@@ -38,38 +39,38 @@ std::string pipeline_text(Source source, std::string_view text) {
     if (of == nullptr) throw Failure{MELFLOW_BAD_SETTINGS, fmt::format("'{}' is no preset", text)};
     const char* stage = of->sample_rate_of("samples") > 0 ? "samples" : "mel";
     const MelPreset* mel = find_preset(text);
-    const int rate = mel != nullptr ? mel->options.sample_rate : of->sample_rate_of(stage);
+    int rate = mel != nullptr ? mel->options.sample_rate : of->sample_rate_of(stage);
+    if (mel_rate != 0) rate = mel_rate;
     add("decode", Json::object());
     add("resample", {{"rate", rate}});
     add(stage, {{"preset", std::string(text)}, {"sample_rate", rate}});
     add("batches", Json::object());
-  } else {
-    const Json stages = Json::parse(text).at("stages");
-    const auto is = [](const char* stage) {
-      return [stage](const Json& node) { return node.at("stage") == stage; };
-    };
-    if (std::none_of(stages.begin(), stages.end(), is("decode"))) {  // written by hand
-      add("decode", Json::object());
-      const auto mel = std::find_if(stages.begin(), stages.end(), is("mel"));
-      if (mel != stages.end())
-        add("resample", {{"rate", mel->value("sample_rate", MelOptions{}.sample_rate)}});
-    }
-    bool has_sink = false;
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-      Json options = stages[i];
-      const auto stage = options.at("stage").get<std::string>();
-      options.erase("stage");
-      const bool is_sink = options.contains("dtype");
-      has_sink = has_sink || is_sink;
-      if (stage == "segment" && options.empty()) continue;
-      // Recorded settings have no center where snip_edges decides.
-      if (stage == "mel" && options.contains("snip_edges") && !options["snip_edges"].is_null())
-        options["center"] = false;
-      if (is_sink) options = {{"dtype", options.value("dtype", "float32")}};
-      add(is_sink ? "batches" : stage, std::move(options));
-    }
-    if (!has_sink) add("batches", Json::object());
+    return Json{{"version", 1}, {"graph", std::move(graph)}}.dump();
   }
+  const std::vector<SettingsNode> nodes = nodes_of_json(text);
+  const auto has = [&nodes](std::string_view stage) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const auto& n) { return n.stage == stage; });
+  };
+  if (!has("decode")) add("decode", Json::object());
+  bool has_rate = has("resample"), has_sink = false;
+  for (const SettingsNode& node : nodes) {
+    Json options = Json::parse(node.json());
+    options.erase("stage");
+    if (node.stage == "mel" && !has_rate) {
+      // Written by hand.
+      if (mel_rate != 0) add("resample", {{"rate", mel_rate}});
+      has_rate = true;
+    }
+    // Recorded settings have no center where snip_edges decides.
+    if (node.stage == "mel" && !node.text("snip_edges").empty()) options["center"] = false;
+    const bool is_sink = !node.text("dtype").empty();
+    has_sink = has_sink || is_sink;
+    if (is_sink)
+      add("batches", {{"dtype", node.text("dtype")}});
+    else if (node.stage != "segment" || !options.empty())
+      add(node.stage, std::move(options));
+  }
+  if (!has_sink) add("batches", Json::object());
   return Json{{"version", 1}, {"graph", std::move(graph)}}.dump();
 }
 
@@ -124,8 +125,7 @@ class PipelineFront final : public Front {
     row_seconds = static_cast<double>(info.hop) / info.sample_rate;
     fingerprint = chain_.fingerprint();
     try {
-      const StreamFront stream(load(), sample_rate, false);
-      if (const auto found = stream.delay()) delay = found->samples;
+      if (const auto found = streams(false)->delay()) delay = found->samples;
     } catch (const RunError&) {  // there are no streams of it
     }
   }
@@ -133,8 +133,7 @@ class PipelineFront final : public Front {
   [[nodiscard]] std::unique_ptr<Recording> start(std::int64_t, bool finish_only,
                                                  RowVector&) const override {
     try {
-      return std::make_unique<PipelineRecording>(
-          std::make_shared<const StreamFront>(load(), sample_rate, finish_only));
+      return std::make_unique<PipelineRecording>(streams(finish_only));
     } catch (const RunError& e) {
       const bool would_do = !finish_only && has_stream();
       throw Failure{would_do ? MELFLOW_NEEDS_WHOLE : MELFLOW_UNSUPPORTED, e.what()};
@@ -142,13 +141,14 @@ class PipelineFront final : public Front {
   }
 
   [[nodiscard]] RowVector rows(const Given& samples) const override {
-    return computed([&] { return chain_.rows(samples_of(samples), sample_rate, RowCall{}, {}); });
+    return computed(false,
+                    [&] { return chain_.rows(samples_of(samples), sample_rate, RowCall{}, {}); });
   }
   [[nodiscard]] RowVector rows_of_file(std::span<const std::byte> file,
                                        double most_seconds) const override {
     RowCall call;
     if (most_seconds > 0) call.most_seconds = most_seconds;
-    return computed([&] { return chain_.rows(file, call, {}); });
+    return computed(true, [&] { return chain_.rows(file, call, {}); });
   }
   [[nodiscard]] std::int64_t count(std::int64_t) const override { return -1; }
 
@@ -158,27 +158,37 @@ class PipelineFront final : public Front {
   }
   [[nodiscard]] bool has_stream() const {
     try {
-      const StreamFront stream(load(), sample_rate, true);
+      streams(true);
       return true;
     } catch (const RunError&) {
       return false;
     }
   }
+  // What streams share. Throws RunError where there are none.
+  [[nodiscard]] std::shared_ptr<const StreamFront> streams(bool finish_only) const {
+    const std::lock_guard lock(making_);
+    auto& made = streams_[finish_only ? 1 : 0];
+    if (made == nullptr)
+      made = std::make_shared<const StreamFront>(load(), sample_rate, finish_only);
+    return made;
+  }
   template <class Compute>
-  static RowVector computed(Compute&& compute) {
+  static RowVector computed(bool warns, Compute&& compute) {
     StageChain::Rows made;
     try {
       made = compute();
     } catch (const RunError& e) {
       throw Failure{MELFLOW_BAD_AUDIO, e.what()};
     }
-    if (!made.entry.reason.empty()) warn(made.entry.stage + ": " + made.entry.reason);
+    if (warns && !made.entry.reason.empty()) warn(made.entry.stage + ": " + made.entry.reason);
     const auto* values = reinterpret_cast<const float*>(made.values.data());
     return {values, values + made.values.size() / sizeof(float)};
   }
 
   const std::string text_;
   const StageChain chain_;
+  mutable std::mutex making_;
+  mutable std::shared_ptr<const StreamFront> streams_[2];  // all rows at the end or not
 };
 
 class Soxr final : public RateChange {
@@ -200,29 +210,31 @@ class Soxr final : public RateChange {
   std::unique_ptr<Resampler> made_;
 };
 
-ResampleOptions resampling(int to, const std::string& quality) {
+ResampleOptions resampling(int to, const RateOptions& of) {
   ResampleOptions options;
   options.rate = to;
-  const std::string why =
-      OptionType<ResampleQuality>::parse(Value::scalar(quality), options.quality);
-  if (!why.empty()) throw Failure{MELFLOW_BAD_SETTINGS, "resample.quality: " + why};
+  for (const std::string& why :
+       {OptionType<ResampleQuality>::parse(Value::scalar(of.quality), options.quality),
+        OptionType<ResampleLength>::parse(Value::scalar(of.length), options.length)})
+    if (!why.empty()) throw Failure{MELFLOW_BAD_SETTINGS, "resample: " + why};
   return options;
 }
 
 }  // namespace
 
-std::shared_ptr<const Front> pipeline_front(Source source, std::string_view text, int rate) {
+std::shared_ptr<const Front> pipeline_front(Source source, std::string_view text, int rate,
+                                            int mel_rate) {
   return with_settings([&]() -> std::shared_ptr<const Front> {
-    return std::make_shared<const PipelineFront>(pipeline_text(source, text), rate);
+    return std::make_shared<const PipelineFront>(pipeline_text(source, text, mel_rate), rate);
   });
 }
 
-std::unique_ptr<RateChange> rate_change(int from, int to, const std::string& quality) {
-  return std::make_unique<Soxr>(resampling(to, quality), from);
+std::unique_ptr<RateChange> rate_change(int from, int to, const RateOptions& options) {
+  return std::make_unique<Soxr>(resampling(to, options), from);
 }
 
-std::int64_t rate_change_lag(int from, int to, const std::string& quality) {
-  const auto lag = Resampler::most_lag(resampling(to, quality), from);
+std::int64_t rate_change_lag(int from, int to, const RateOptions& options) {
+  const auto lag = Resampler::most_lag(resampling(to, options), from);
   if (!lag) throw Failure{MELFLOW_UNSUPPORTED, lag.error().reason};
   return *lag;
 }

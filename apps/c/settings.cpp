@@ -58,19 +58,21 @@ std::string node_text(std::string_view stage, const Options& options) {
 }
 
 std::string stages_text(const FrontSettings& s) {
-  std::string out =
-      "[{\"stage\": \"decode\", \"downmix\": \"mean\", \"fit\": null, \"truncated\": \"tenth\"}, "
-      "{\"stage\": \"resample\", \"rate\": " +
-      std::to_string(s.mel.sample_rate) + ", \"quality\": \"" + s.resampling +
-      "\"}, {\"stage\": \"segment\"";
-  if (s.window > 0)
-    out += ", \"length\": " + std::to_string(s.window) + ", \"hop\": " + std::to_string(s.window) +
-           ", \"tail\": \"pad\"";
-  out += "}, " + node_text("mel", canonical(s.mel));
+  std::vector<std::string> nodes = s.before;
+  if (nodes.empty())
+    nodes = {R"({"stage": "decode", "downmix": "mean", "fit": null, "truncated": "tenth"})",
+             R"({"stage": "resample", "rate": )" + std::to_string(s.mel.sample_rate) +
+                 R"(, "quality": "high"})",
+             R"({"stage": "segment"})"};
+  nodes.push_back(node_text("mel", canonical(s.mel)));
   for (const auto& [stage, options] : s.steps)
-    out +=
-        ", " + std::visit([&name = stage](const auto& o) { return node_text(name, o); }, options);
-  return out + ", {\"stage\": \"hdf5_write\", \"dtype\": \"float32\"}]";
+    nodes.push_back(
+        std::visit([&name = stage](const auto& o) { return node_text(name, o); }, options));
+  nodes.insert(nodes.end(), s.after.begin(), s.after.end());
+  if (s.after.empty()) nodes.emplace_back(R"({"stage": "hdf5_write", "dtype": "float32"})");
+  std::string out;
+  for (const std::string& node : nodes) out += (out.empty() ? "[" : ", ") + node;
+  return out + "]";
 }
 
 std::string hex(std::uint64_t value) {
@@ -87,60 +89,48 @@ void set(const std::string& stage, auto& options, std::string_view name,
     refuse(stage + "." + std::string(name) + " " + why);
 }
 
-// A stage of the JSON: the options with the texts of their values, as in YAML.
-struct Node {
-  std::string stage;
-  std::vector<std::pair<std::string, std::vector<std::string>>> options;
-
-  // The text of an option; `otherwise` if it is not set.
-  [[nodiscard]] std::string text(std::string_view name, std::string otherwise = "") const {
-    for (const auto& [option, values] : options)
-      if (option == name && values.size() == 1 && values.front() != "null") return values.front();
-    return otherwise;
-  }
-  [[nodiscard]] std::int64_t number(std::string_view name, std::int64_t otherwise) const {
-    std::int64_t out = otherwise;
-    const std::string why = read_option(text(name, std::to_string(otherwise)), out);
-    if (!why.empty()) refuse(stage + "." + std::string(name) + " " + why);
-    return out;
-  }
-};
+bool reads_as_number(const std::string& text) {
+  double number = 0;
+  return text == "true" || text == "false" || text == "null" || read_option(text, number).empty();
+}
 
 // Collects {"stages": [{"stage": TEXT, OPTION: VALUE or [VALUE, ...], ...}, ...], ...}; anything
 // beside `stages` is passed over.
 class Reader final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  std::vector<Node> nodes;
+  std::vector<SettingsNode> nodes;
   bool has_stages = false;
 
-  bool null() override { return value("null"); }
-  bool boolean(bool v) override { return value(v ? "true" : "false"); }
-  bool number_integer(std::int64_t v) override { return value(std::to_string(v)); }
-  bool number_unsigned(std::uint64_t v) override { return value(std::to_string(v)); }
-  bool number_float(double, const std::string& text) override { return value(text); }
-  bool string(std::string& v) override { return value(std::move(v)); }
+  bool null() override { return value("null", false); }
+  bool boolean(bool v) override { return value(v ? "true" : "false", false); }
+  bool number_integer(std::int64_t v) override { return value(std::to_string(v), false); }
+  bool number_unsigned(std::uint64_t v) override { return value(std::to_string(v), false); }
+  bool number_float(double, const std::string& text) override { return value(text, false); }
+  bool string(std::string& v) override { return value(std::move(v), true); }
   bool binary(binary_t&) override { return true; }
   bool start_object(std::size_t) override {
-    if (is_in_stages() && depth_ == 2) nodes.emplace_back();
-    if (is_in_stages() && depth_ > 2) refuse(place() + " is a value, not a map");
+    if (is_stages() || (is_in_stages() && depth_ != 2)) refuse(form());
+    if (is_in_stages()) nodes.emplace_back();
     return ++depth_ > 0;
   }
   bool key(std::string& name) override {
     if (depth_ == 1) {
+      if (name == "stages" && has_stages) refuse("`stages` is given twice");
       top_ = std::move(name);
-    } else if (is_in_stages() && depth_ == 3) {
+    } else if (is_in_stages()) {
       if (name.size() > kMostText) refuse("an option has a long name");
-      nodes.back().options.emplace_back(std::move(name), 0);
+      nodes.back().options.push_back({std::move(name), {}});
     }
     return true;
   }
-  bool end_object() override { return --depth_ >= 0; }
+  bool end_object() override { return end(); }
   bool start_array(std::size_t) override {
-    if (depth_ == 1 && top_ == "stages") has_stages = true;
-    if (is_in_stages() && depth_ > 3) refuse(place() + " is a list of values, not of lists");
+    if (is_stages()) has_stages = true;
+    if (is_in_stages() && depth_ != 3) refuse(form());
+    if (is_in_stages()) nodes.back().options.back().is_list = true;
     return ++depth_ > 0;
   }
-  bool end_array() override { return --depth_ >= 0; }
+  bool end_array() override { return end(); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
     refuse(std::string("no settings in JSON: ") + e.what());
   }
@@ -148,23 +138,31 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
  private:
   static constexpr std::size_t kMostText = 200;
 
+  // Whether the value of `stages` comes next, and whether it is open.
+  [[nodiscard]] bool is_stages() const { return depth_ == 1 && top_ == "stages"; }
   [[nodiscard]] bool is_in_stages() const { return depth_ >= 2 && top_ == "stages"; }
-  [[nodiscard]] std::string place() const {
-    if (nodes.empty() || nodes.back().stage.empty() || nodes.back().options.empty())
-      return R"(each of `stages` is {"stage": NAME, OPTION: VALUE, ...}: what follows NAME)";
-    return nodes.back().stage + "." + nodes.back().options.back().first;
+  static std::string form() {
+    return R"(`stages` is a list of {"stage": NAME, OPTION: VALUE or [VALUE, ...], ...})";
   }
-  bool value(std::string text) {
-    if (!is_in_stages()) return true;
-    if (depth_ < 3) refuse("`stages` is a list of maps");
-    Node& node = nodes.back();
-    if (depth_ == 3 && node.options.back().first == "stage") {
-      node.stage = text.substr(0, kMostText);
-      node.options.pop_back();
-    } else {
-      node.options.back().second.push_back(std::move(text));
-    }
+  bool value(std::string text, bool is_quoted) {
+    if (is_stages() || (is_in_stages() && depth_ < 3)) refuse(form());
+    if (is_in_stages()) nodes.back().options.back().values.push_back({std::move(text), is_quoted});
     return true;
+  }
+  bool end() {
+    --depth_;
+    if (depth_ == 2 && top_ == "stages" && !nodes.empty()) close(nodes.back());
+    return true;
+  }
+  // Takes the stage's name out of its options.
+  static void close(SettingsNode& node) {
+    for (auto o = node.options.begin(); o != node.options.end(); ++o)
+      if (o->name == "stage" && o->values.size() == 1 && !o->is_list) {
+        node.stage = o->values.front().text.substr(0, kMostText);
+        node.options.erase(o);
+        return;
+      }
+    refuse(form());
   }
 
   std::string top_;
@@ -172,38 +170,67 @@ class Reader final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 template <class Options>
-void read(const Node& node, Options& options) {
-  for (const auto& [name, texts] : node.options) {
-    if ((name == "window_values" || name == "filters") && texts != std::vector<std::string>{"null"})
+void read(const SettingsNode& node, Options& options) {
+  for (const auto& [name, values, is_list] : node.options) {
+    const bool is_null = values.size() == 1 && values.front().text == "null";
+    if ((name == "window_values" || name == "filters") && !is_null)
       lack(node.stage + "." + name + ": the JSON has the hash of its values only");
-    const std::vector<std::string_view> values(texts.begin(), texts.end());
-    set(node.stage, options, name, values);
+    std::vector<std::string_view> texts;
+    for (const auto& [text, is_quoted] : values) {
+      if (is_quoted && reads_as_number(text))
+        refuse(node.stage + "." + name + ": '" + text + "' is a text because of its quotes");
+      texts.push_back(text);
+    }
+    set(node.stage, options, name, texts);
   }
 }
 
-// Reads a stage around the front end; returns false where it is none of these.
-bool read_around(const Node& node, FrontSettings& s) {
-  if (node.stage == "decode") return true;  // is of files
-  if (node.stage == "resample") {
-    s.resampling = node.text("quality", s.resampling);
-    return true;
-  }
-  if (node.stage == "segment") {
-    s.window = node.number("length", 0);
-    if (s.window != 0 && (node.text("tail") != "pad" || node.number("hop", s.window) != s.window))
-      lack("segment: this library does not cut recordings; set length with tail: pad, or neither");
-    return true;
-  }
-  const std::string type = node.text("dtype");
-  if (type.empty()) return false;  // no sink
-  if (type != "float32") lack(node.stage + ".dtype: " + type + ", and rows here are float32");
-  return true;
+void check_names(const SettingsNode& node, std::initializer_list<std::string_view> known) {
+  for (const auto& option : node.options)
+    if (std::find(known.begin(), known.end(), option.name) == known.end() ||
+        option.values.size() != 1)
+      refuse(node.stage + "." + option.name.substr(0, 100) + " is no option of recorded settings");
 }
 
-std::vector<OptionProblem> check_all(const FrontSettings& s) {
-  std::vector<OptionProblem> out = check(s.mel);
-  if (s.window < 0) out.push_back({"length", "length is negative"});
+std::string choice(const SettingsNode& node, std::string_view name, std::string otherwise,
+                   std::initializer_list<std::string_view> all) {
+  std::string out = node.text(name, std::move(otherwise));
+  if (std::find(all.begin(), all.end(), out) != all.end()) return out;
+  std::string allowed;
+  for (const std::string_view one : all) allowed.append(allowed.empty() ? "" : ", ").append(one);
+  refuse(node.stage + "." + std::string(name) + ": " + out.substr(0, 100) + " is none of " +
+         allowed);
+}
+
+int number(const SettingsNode& node, std::string_view name, int otherwise) {
+  int out = otherwise;
+  const std::string text = node.text(name, std::to_string(otherwise));
+  if (const std::string why = read_option(text, out); !why.empty() || out < 0)
+    refuse(node.stage + "." + std::string(name) + ": " + text.substr(0, 100) +
+           " is no whole number from 0 to 2147483647");
   return out;
+}
+
+// Reads a stage before mel that changes no samples at its rate; returns false where it is none of
+// these.
+bool read_before(const SettingsNode& node, FrontSettings& s) {
+  if (node.stage == "decode") {
+    check_names(node, {"downmix", "fit", "truncated"});
+  } else if (node.stage == "resample") {
+    check_names(node, {"rate", "quality", "length"});
+    s.resampling.quality =
+        choice(node, "quality", "high", {"quick", "low", "medium", "high", "very_high"});
+    s.resampling.length = choice(node, "length", "round", {"round", "ceil", "librosa"});
+  } else if (node.stage == "segment") {
+    check_names(node, {"length", "hop", "tail"});
+    s.window = number(node, "length", 0);
+    if (s.window != 0 && (node.text("tail") != "pad" || number(node, "hop", 0) != s.window))
+      lack("segment: this library does not cut recordings; set length with tail: pad, or neither");
+  } else {
+    return false;
+  }
+  s.before.push_back(node.json());
+  return true;
 }
 
 // Checks numbers against the ranges of the table; of mel check() does so.
@@ -213,7 +240,7 @@ void check_ranges(const std::string& stage, const Options& options) {
     const auto require = [&](double value) {
       if (!row.range.has(value))
         refuse(stage + "." + std::string(row.name) + " is " + shortest(value) +
-               ", which is out of its range");
+               "; allowed: " + allowed(row));
     };
     std::visit(
         [&](auto member) {
@@ -236,7 +263,6 @@ FrontSettings settings_of_preset(std::string_view name) {
     refuse("'" + std::string(name.substr(0, 100)) +
            "' is no preset; `melflow stages --presets` lists them");
   FrontSettings s;
-  s.name = "preset " + std::string(name);
   if (const MelPreset* preset = find_preset(name)) {
     s.mel = preset->options;
     s.has_fixed_times = preset->has_fixed_times;
@@ -260,18 +286,45 @@ FrontSettings settings_of_preset(std::string_view name) {
   return s;
 }
 
-FrontSettings settings_of_json(std::string_view text) {
+std::string SettingsNode::text(std::string_view name, std::string otherwise) const {
+  for (const Option& o : options)
+    if (o.name == name && o.values.size() == 1 && o.values.front().text != "null")
+      return o.values.front().text;
+  return otherwise;
+}
+
+std::string SettingsNode::json() const {
+  const auto quoted = [](const std::string& text) {
+    if (text.find_first_of("\"\\\n") != text.npos) refuse("a text in the settings has quotes");
+    return '"' + text + '"';
+  };
+  std::string out = R"({"stage": )" + quoted(stage);
+  for (const Option& o : options) {
+    std::string all;
+    for (const Value& v : o.values)
+      all.append(all.empty() ? "" : ", ").append(v.is_quoted ? quoted(v.text) : v.text);
+    out.append(", ").append(quoted(o.name)).append(": ");
+    out.append(o.is_list ? "[" + all + "]" : all);
+  }
+  return out + "}";
+}
+
+std::vector<SettingsNode> nodes_of_json(std::string_view text) {
   constexpr std::size_t kMost = 1 << 20;  // bytes: settings have a few thousand
   if (text.size() > kMost) refuse("the JSON has more than 1 MiB");
-  FrontSettings s;
-  s.name = "the JSON";
   Reader json;
   nlohmann::json::sax_parse(text, &json);
   if (!json.has_stages)
     refuse("there is no list `stages`, as in the JSON of melflow.Features.to_json()");
-  bool has_mel = false;
-  for (const Node& node : json.nodes) {
-    if (node.stage.empty()) refuse("one of `stages` has no name `stage`");
+  return std::move(json.nodes);
+}
+
+FrontSettings settings_of_json(std::string_view text) {
+  FrontSettings s;
+  bool has_mel = false, has_end = false;
+  int rate = 0;
+  for (const SettingsNode& node : nodes_of_json(text)) {
+    if (has_end) lack("the stage " + node.stage + " after the output is not in a front end here");
     if (node.stage == "mel") {
       if (has_mel) lack("there are two stages mel, and a front end here has one");
       has_mel = true;
@@ -281,29 +334,35 @@ FrontSettings settings_of_json(std::string_view text) {
     } else if (std::optional<RowStepOptions> step = row_step_of(node.stage); step && has_mel) {
       std::visit([&](auto& options) { read(node, options); }, *step);
       s.steps.emplace_back(node.stage, *step);
-    } else if (!read_around(node, s)) {
-      if (has_mel) lack("the stage " + node.stage + " is not in a front end here");
-      if (s.only_in_graph.empty()) s.only_in_graph = node.stage;
+    } else if (const std::string type = node.text("dtype"); !type.empty()) {
+      if (type != "float32") lack(node.stage + ".dtype: " + type + ", and rows here are float32");
+      has_end = true;
+      s.after.push_back(node.json());
+    } else if (has_mel) {
+      lack("the stage " + node.stage + " after mel is not in a front end here");
+    } else if (!read_before(node, s) && s.only_in_graph.empty()) {
+      s.only_in_graph = node.stage;
     }
+    if (node.stage == "resample") rate = number(node, "rate", 0);
   }
   if (!has_mel && s.only_in_graph.empty()) refuse("there is no stage mel among `stages`");
+  if (has_mel && rate != 0 && rate != s.mel.sample_rate)
+    refuse("resample.rate is " + std::to_string(rate) + ", and mel.sample_rate " +
+           std::to_string(s.mel.sample_rate));
   return s;
 }
 
 MadeFront make_front(FrontSettings s) {
-  for (const OptionProblem& p : check_all(s)) refuse("mel." + p.option + ": " + p.message);
+  for (const OptionProblem& p : check(s.mel)) refuse("mel." + p.option + ": " + p.message);
   auto plan = std::make_shared<const MelPlan>(s.mel);
   auto front = std::make_shared<RowFront>(std::make_shared<const MelKernel>(plan));
   MadeFront made;
   if (const MelOptionRow* row = needs_whole(s.mel)) {
-    made.whole_option = "mel." + std::string(row->name);
-    made.whole = row->whole.instead.data();
+    made.needs_whole = "mel." + std::string(row->name) + " needs the whole recording; write " +
+                       std::string(row->whole.instead);
   }
   const UtteranceSteps finish = UtteranceSteps::of_mel(s.mel);
-  for (const auto& step : finish.steps()) {
-    auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
-    front->add(ordered != nullptr ? std::move(ordered) : at_the_end(step));
-  }
+  for (const auto& step : finish.steps()) front->add(step);
   RowShape rows{plan->columns(), plan->energy_column(),
                 s.mel.output == MelOptions::Output::mel ? "band" : "bin", unit_of(s.mel),
                 static_cast<double>(s.mel.sample_rate) / plan->hop()};
@@ -314,9 +373,7 @@ MadeFront make_front(FrontSettings s) {
           for (const OptionProblem& p : check(o, rows))
             refuse(name + (p.option.empty() ? " " : "." + p.option + " ") + p.without_name());
           o = canonical(o, rows);
-          const auto step = make_step(o, rows);
-          auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
-          front->add(ordered != nullptr ? std::move(ordered) : at_the_end(step));
+          front->add(make_step(o, rows));
         },
         options);
   const std::string text = stages_text(s);

@@ -16,13 +16,42 @@
 
 namespace melflow::c_interface {
 
+// A stage of the JSON: its options with the texts of their values.
+struct SettingsNode {
+  struct Value {
+    std::string text;        // as in YAML
+    bool is_quoted = false;  // a text in the JSON
+  };
+  struct Option {
+    std::string name;
+    std::vector<Value> values;
+    bool is_list = false;
+  };
+  std::string stage;
+  std::vector<Option> options;
+
+  // The text of an option; `otherwise` if it is not set.
+  [[nodiscard]] std::string text(std::string_view name, std::string otherwise = "") const;
+  // {"stage": "resample", "rate": 16000, "quality": "high"}
+  [[nodiscard]] std::string json() const;
+};
+
+// Throws Failure.
+std::vector<SettingsNode> nodes_of_json(std::string_view text);
+
+// What resample does with samples of another rate.
+struct RateOptions {
+  std::string quality = "high", length = "round";
+};
+
 struct FrontSettings {
-  std::string name;  // "preset whisper", for messages
   MelOptions mel;
-  bool has_fixed_times = true;  // else frame and hop are samples at any rate
+  // Whether frames and hop are times; else they are numbers of samples at any rate.
+  bool has_fixed_times = true;
   std::vector<std::pair<std::string, RowStepOptions>> steps;  // by their stages
-  std::string resampling = "high";                            // quality, if another rate comes
-  std::int64_t window = 0;    // shorter recordings are filled up to so many samples; 0: not
+  RateOptions resampling;
+  std::int64_t window = 0;  // shorter recordings are filled up to so many samples; 0: not
+  std::vector<std::string> before, after;  // recorded nodes around these, as JSON
   std::string only_in_graph;  // the first stage of samples that a RowFront cannot have; "": none
 };
 
@@ -35,8 +64,7 @@ struct MadeFront {
   std::string fingerprint;
   std::uint64_t noise_key = 0;
   double row_seconds = 0;
-  const char* whole = nullptr;  // what needs the whole recording, and what to set instead
-  std::string whole_option;     // "" if nothing does
+  std::string needs_whole;  // the option that needs the whole recording, and what to set; "": none
 };
 
 // Checks the settings and makes the front end.

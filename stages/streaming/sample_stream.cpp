@@ -73,12 +73,11 @@ void StreamFront::add(const PlanNode& node, bool finish_only, std::vector<std::s
     add_mel(node, mel->front(), finish_only, problems);
   } else if (const auto* stage = dynamic_cast<const RowStage*>(node.stage.get()); stage && rows_) {
     info_ = stage->info();
-    auto step = std::dynamic_pointer_cast<const OrderedStep>(stage->step());
-    if (step == nullptr && !finish_only)
+    const bool needs_all = rows_->add(stage->step());
+    if (needs_all && !finish_only)
       problems.push_back(fmt::format("{}: the stage {} needs all rows of a recording; {}",
                                      node.name, node.stage_name, kFinishOnly));
-    is_at_end_ = is_at_end_ || step == nullptr;
-    rows_->add(step != nullptr ? std::move(step) : at_the_end(stage->step()));
+    is_at_end_ = is_at_end_ || needs_all;
   }
 }
 
@@ -94,11 +93,7 @@ void StreamFront::add_mel(const PlanNode& node, const MelFront& front, bool fini
   rows_ = std::make_shared<RowFront>(front.shared_kernel());
   info_ = front.info();
   noise_key_ = front.noise_key("");
-  for (const auto& step : front.finish()->steps()) {
-    auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
-    is_at_end_ = is_at_end_ || ordered == nullptr;
-    rows_->add(ordered != nullptr ? std::move(ordered) : at_the_end(step));
-  }
+  for (const auto& step : front.finish()->steps()) is_at_end_ = rows_->add(step) || is_at_end_;
 }
 
 std::int64_t StreamFront::most_lag() const {

@@ -21,10 +21,12 @@ namespace {
 
 // Allocations of this thread until one fails; below 0: none does.
 thread_local long t_allocations = 0, t_fails_at = -1;
+thread_local std::size_t t_bytes = 0;
 
 }  // namespace
 
 void* melflow::test::allocate(std::size_t size, std::size_t alignment) {
+  t_bytes += size;
   if (t_allocations++ == t_fails_at) throw std::bad_alloc();
   return allocate_from_system(size, alignment);
 }
@@ -293,6 +295,9 @@ TEST_CASE("c: settings that are wrong are named") {
   const auto stages = [](const std::string& more) {
     return R"({"stages": [{"stage": "mel"})" + more + "]}";
   };
+  const auto before = [](const std::string& stage) {
+    return R"({"stages": [{"stage": ")" + stage + R"("}, {"stage": "mel"}]})";
+  };
   const auto of_mel = [](const std::string& more) {
     return R"({"stages": [{"stage": "mel", )" + more + "}]}";
   };
@@ -305,10 +310,35 @@ TEST_CASE("c: settings that are wrong are named") {
            {std::string(500000, '['), MELFLOW_BAD_SETTINGS, "no settings in JSON"},
            {of_mel("\"nfft\": 400"), MELFLOW_BAD_SETTINGS, "mel.nfft is no option"},
            {of_mel("\"n_fft\": \"many\""), MELFLOW_BAD_SETTINGS, "mel.n_fft is no number: many"},
-           {of_mel("\"n_fft\": {\"a\": 1}"), MELFLOW_BAD_SETTINGS, "mel.n_fft"},
+           {of_mel("\"n_fft\": {\"a\": 1}"), MELFLOW_BAD_SETTINGS, "is a list of {\"stage\": NAME"},
+           {of_mel("\"n_fft\": [[400]]"), MELFLOW_BAD_SETTINGS, "is a list of {\"stage\": NAME"},
+           {of_mel("\"n_fft\": []"), MELFLOW_BAD_SETTINGS, "mel.n_fft is one value"},
+           {of_mel("\"n_fft\": \"400\""), MELFLOW_BAD_SETTINGS, "'400' is a text because of its"},
+           {"{\"stages\": [[\"x\"]]}", MELFLOW_BAD_SETTINGS, "is a list of"},
+           {"{\"stages\": [[null]]}", MELFLOW_BAD_SETTINGS, "is a list of"},
+           {stages(", [1]"), MELFLOW_BAD_SETTINGS, "is a list of"},
+           {stages(", 1"), MELFLOW_BAD_SETTINGS, "is a list of"},
+           {"{\"stages\": {\"stage\": \"mel\"}}", MELFLOW_BAD_SETTINGS, "is a list of"},
+           {"{\"stages\": [{\"mel\": {}}]}", MELFLOW_BAD_SETTINGS, "is a list of"},
+           {"{\"stages\": [{\"stage\": [\"mel\"]}]}", MELFLOW_BAD_SETTINGS, "is a list of"},
+           {"{\"stages\": [], \"stages\": [{\"stage\": \"mel\"}]}", MELFLOW_BAD_SETTINGS, "twice"},
+           {before("resample\", \"quality\": \"nonsense"), MELFLOW_BAD_SETTINGS,
+            "resample.quality: nonsense is none of quick, low"},
+           {before("resample\", \"qualty\": \"x"), MELFLOW_BAD_SETTINGS,
+            "resample.qualty is no option"},
+           {before("resample\", \"rate\": 8000, \"quality\": \"high"), MELFLOW_BAD_SETTINGS,
+            "resample.rate is 8000, and mel.sample_rate 16000"},
+           {before("segment\", \"length\": -5, \"tail\": \"pad"), MELFLOW_BAD_SETTINGS,
+            "segment.length: -5 is no whole number"},
+           {before("segment\", \"length\": 4000000000000000000, \"tail\": \"pad"),
+            MELFLOW_BAD_SETTINGS, "segment.length"},
+           {before("segment\", \"length\": 16000, \"tail\": \"drop"), MELFLOW_UNSUPPORTED,
+            "segment"},
+           {stages(", {\"stage\": \"segment\"}"), MELFLOW_UNSUPPORTED, "segment after mel"},
            {of_mel("\"n_fft\": [400, 512]"), MELFLOW_BAD_SETTINGS, "mel.n_fft is one value"},
            {of_mel("\"n_fft\": 1"), MELFLOW_BAD_SETTINGS, "n_fft is 1 but must be"},
-           {of_mel("\"window\": \"han\""), MELFLOW_BAD_SETTINGS, "mel.window is not one of"},
+           {of_mel("\"window\": \"han\""), MELFLOW_BAD_SETTINGS,
+            "mel.window is none of its values: han; allowed: hann, "},
            {of_mel("\"filters\": \"2 values, xxh3 12\""), MELFLOW_UNSUPPORTED, "hash"},
            {stages(", {\"stage\": \"mel\"}"), MELFLOW_UNSUPPORTED, "two stages mel"},
            {stages(", {\"stage\": \"concat\"}"), MELFLOW_UNSUPPORTED, "the stage concat"},
@@ -327,6 +357,34 @@ TEST_CASE("c: settings that are wrong are named") {
     CHECK(got == status);
     CHECK(text.find(says) != std::string::npos);
   }
+}
+
+TEST_CASE("c: short recordings are filled up to a window, and an empty one gives no rows") {
+  const Front front = Front::from_json(
+      R"({"stages": [{"stage": "segment", "length": 20000, "hop": 20000, "tail": "pad"},
+          {"stage": "mel", "snip_edges": true}]})");
+  const std::vector<float> samples = floats(noise(7000, 9));
+  std::vector<float> padded = samples;
+  padded.resize(20000);
+  const Front plain = Front::from_json(R"({"stages": [{"stage": "mel", "snip_edges": true}]})");
+  const std::vector<float> rows = front.rows(samples.data(), samples.size());
+  CHECK(equal(rows, plain.rows(padded.data(), padded.size())));
+  CHECK(melflow_front_rows(front.get(), 7000) * front.columns() == std::ssize(rows));
+  CHECK(front.rows(nullptr, 0).empty());
+  CHECK(melflow_front_rows(front.get(), 0) == 0);
+  CHECK_THROWS_AS(front.rows(std::vector<float>(20001).data(), 20001), c::Error);
+  melflow_stream* stream = nullptr;
+  CHECK(melflow_stream_create(front.get(), 1, 0, &stream) == MELFLOW_UNSUPPORTED);
+  CHECK(melflow_front_rows(front.get(), std::numeric_limits<std::int64_t>::max()) == -1);
+}
+
+TEST_CASE("c: a stream takes memory for what it holds, not for rows that come at the end") {
+  const Front front = Front::from_json(
+      R"({"stages": [{"stage": "mel"}, {"stage": "fit_rows", "rows": 1048576},
+          {"stage": "stack", "frames": 100, "hop": 1}]})");
+  t_bytes = 0;
+  Stream stream(front, 160);
+  CHECK(t_bytes < 8 << 20);
 }
 
 TEST_CASE("c: wrong calls are statuses, and leave what they would have set alone") {

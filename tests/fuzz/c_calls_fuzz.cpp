@@ -62,6 +62,11 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
         write(std::to_string(preset) + "_" + std::to_string(flags),
               {reinterpret_cast<const char*>(bytes), sizeof bytes});
       }
+    write("lists", "\xff{\"stages\": [[null], {\"stage\": \"mel\"}, 1], \"stages\": []}");
+    write("before",
+          "\xff{\"stages\": [{\"stage\": \"decode\", \"fit\": null}, {\"stage\": \"resample\", "
+          "\"rate\": 16000}, {\"stage\": \"segment\", \"length\": 9000, \"hop\": 9000, \"tail\": "
+          "\"pad\"}, {\"stage\": \"mel\"}]}");
     write("json",
           "\xff{\"stages\": [{\"stage\": \"mel\", \"n_fft\": 400, \"norm_mean\": [1, 2]}, "
           "{\"stage\": \"stack\", \"frames\": 3}, {\"stage\": \"pcen\"}]}");
@@ -75,6 +80,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (data[0] == 255) {  // the rest is JSON
     if (melflow_front_from_json(text, size - 1, 0, &front) == MELFLOW_OK) {
       require(melflow_front_columns(front) > 0);
+      const std::vector<float> silence(3000);
+      const std::int64_t rows = melflow_front_rows(front, std::ssize(silence));
+      std::int64_t made = 0;
+      constexpr std::int64_t kMost = 1 << 22;  // values
+      std::vector<float> space;
+      if (rows >= 0 && rows < kMost / melflow_front_columns(front))
+        space.resize(static_cast<std::size_t>(rows * melflow_front_columns(front)) + 1);
+      const melflow_status status = melflow_compute(front, silence.data(), std::ssize(silence),
+                                                    space.data(), space.empty() ? 0 : rows, &made);
+      require(status == MELFLOW_OK || *melflow_error() != '\0');
       melflow_front_destroy(front);
     } else {
       require(front == nullptr && *melflow_error() != '\0');

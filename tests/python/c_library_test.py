@@ -90,6 +90,15 @@ class CLibraryTest(unittest.TestCase):
         options = dict(n_mels=40, snip_edges=False, center=False, after=[{"stage": "deltas"}])
         self.assertEqual(by_hand.rows_of_file(data), bits(melflow.features(data, sample_rate=16000, **options)))
         self.assertEqual(by_hand.rows(samples[:16000]), bits(melflow.features(np.array(samples[:16000]), 16000, **options)))
+        for rate in (22050, 44100):  # frames in samples of any rate
+            own = self.front("preset", "librosa", rate)
+            features = melflow.Features(preset="librosa", sample_rate=rate)
+            self.assertEqual((own.fingerprint, own.rows_of_file(data)), (features.fingerprint, bits(features(data))))
+        for options in (dict(downmix="left"), dict(truncated="keep"), dict(pad_to="3s"), dict(pad_to="3s", downmix="left")):
+            features = melflow.Features(preset="kaldi", **options)
+            again = self.front("json", features.to_json())
+            with self.subTest(options):
+                self.assertEqual((again.fingerprint, again.rows_of_file(data)), (features.fingerprint, bits(features(data))))
         front.rows_of_file(data[:85000])
         self.assertIn(b"decode: ", self.library.warning())
         with self.assertRaisesRegex(RuntimeError, "^5: .*longer than max_seconds"):

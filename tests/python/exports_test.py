@@ -16,6 +16,7 @@ import tempfile
 import unittest
 import unittest.mock
 import warnings
+import wave
 
 import h5py
 import melflow
@@ -296,9 +297,51 @@ class ExportsTest(corpus.CorpusTest):
         cuts = {cut.id: cut for cut in CutSet.from_file(os.path.join(folder, "cuts.jsonl.gz"))}
         self.assertEqual({name: (cut.start, cut.recording_id) for name, cut in cuts.items()}, {"one": (0.05, "ant/000"), "two": (0.3, "ant/000")})
         rows = melflow.open(path)
+        samples = corpus.samples_of(os.path.join(self.root, "ant/000.wav"))
         for i, name in enumerate(rows.columns["id"]):
-            validate(cuts[name], read_data=False)
-            self.assertEqual(cuts[name].load_features().tobytes(), rows.recording(i).tobytes())
+            cut = cuts[name]
+            validate(cut)
+            self.assertEqual(cut.load_features().tobytes(), rows.recording(i).tobytes())
+            audio = cut.load_audio()[0]
+            begin = round(cut.start * 8000)
+            np.testing.assert_array_equal(audio, samples[begin:begin + len(audio)] / np.float32(32768))
+
+    @needs("lhotse", "kaldi_native_io")
+    def test_lhotse_of_odd_files(self):
+        """A name with #, another rate, two channels, and a root that is relative to another folder."""
+        from lhotse import CutSet, validate
+        root = os.path.join(self.folder.name, "odd", "clips")
+        os.makedirs(root)
+        for name, rate, channels in (("talk", 8000, 1), ("talk#b", 8000, 1), ("fast", 22050, 1), ("wide", 8000, 2)):
+            with wave.open(os.path.join(root, name + ".wav"), "wb") as file:
+                file.setparams((channels, 2, rate, 0, "NONE", ""))
+                file.writeframes(np.random.default_rng(3).integers(-9000, 9000, rate * channels).astype("<i2").tobytes())
+        path, folder = os.path.join(self.folder.name, "odd.h5"), os.path.join(self.folder.name, "odd.lhotse")
+        text = corpus.pipeline("clips", f"stage: hdf5_write, path: {path}, overwrite: true").replace(", labels: top_dir", "").replace(
+            "  segment: {stage: segment, from: decode", "  even: {stage: resample, from: decode, rate: 8000}\n  segment: {stage: segment, from: even")
+        before = os.getcwd()
+        os.chdir(os.path.dirname(root))
+        try:
+            corpus.write_rows(self.folder.name, "odd", text)
+        finally:
+            os.chdir(before)
+        with self.assertWarnsRegex(UserWarning, "lhotse: 4 of 4 recordings have cuts with features alone: .* below 'clips', seen from here"):
+            melflow.export(path, folder, "lhotse")
+        os.chdir(os.path.dirname(root))
+        try:
+            with self.assertWarnsRegex(UserWarning, "lhotse: 1 of 4 recordings"):
+                melflow.export(path, folder, "lhotse", overwrite=True)
+            melflow.export(path, os.path.join(self.folder.name, "odd.nemo"), "nemo")
+        finally:
+            os.chdir(before)
+        cuts = {cut.id: cut for cut in CutSet.from_file(os.path.join(folder, "cuts.jsonl.gz"))}
+        self.assertEqual({name: cut.has_recording for name, cut in cuts.items()}, {"fast": True, "talk": True, "talk%23b": True, "wide": False})
+        for name, cut in cuts.items():
+            validate(cut)
+            self.assertEqual(cut.load_features().shape[0], cut.num_frames, name)
+            if cut.has_recording:
+                self.assertEqual(cut.recording.sampling_rate, 22050 if name == "fast" else 8000)
+                self.assertGreater(cut.load_audio().shape[1], 0)
 
     def test_espnet(self):
         source, folder = self.told(), os.path.join(self.folder.name, "told.espnet")

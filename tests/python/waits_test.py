@@ -101,7 +101,8 @@ class LoaderWaitsTest(corpus.CorpusTest):
         text = corpus.pipeline(self.root, "stage: batches, size: 4")
         loader = melflow.Loader(text)
         self.assertIsNone(loader.waits)
-        count = sum(1 for _ in loader)
+        sizes = [len(batch["file"]) for batch in loader]
+        count, samples = len(sizes), sum(sizes)
         self.assertEqual(loader.waits["batches"], count)
         self.assertEqual(loader.report["waits"], loader.waits)
         self.assertIn("<", loader.report.html())
@@ -109,7 +110,8 @@ class LoaderWaitsTest(corpus.CorpusTest):
         lines = [line for line in loader.metrics().splitlines() if not line.startswith("#")]
         for line in lines:
             self.assertRegex(line, r"^melflow_loader_[a-z_]+ [0-9.e+-]+$")
-        self.assertIn(f"melflow_loader_batches {count}", lines)
+        self.assertEqual([line for line in lines if "_seconds" not in line],
+                         ["melflow_loader_epoch 0", f"melflow_loader_samples {samples}", f"melflow_loader_batches {count}"])
         for helped, typed, line in zip(*[iter(loader.metrics().splitlines())] * 3):
             name = line.split()[0]
             self.assertEqual((helped.split()[:3], typed.split()), (["#", "HELP", name], ["#", "TYPE", name, "gauge"]))

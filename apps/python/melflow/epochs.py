@@ -133,7 +133,7 @@ class Epochs(arguments.Reopened):
         epoch = self._next_epoch()
         if epoch != self._epoch:
             self._epoch, self._delivered = epoch, 0
-        waits = self._waits = Waits()
+        waits = self._waits = Waits(self._epoch)
         run = self._run = _Run(self._begin())
         try:
             while True:
@@ -153,7 +153,7 @@ class Epochs(arguments.Reopened):
                 batch = self._batch(run.of, taken)
                 run.counted += 1
                 self._resumes = False
-                waits.comes()
+                waits.comes(len(batch["file"]))
                 yield batch
                 waits.asks()
             self._end(run.of)
@@ -246,9 +246,10 @@ class Epochs(arguments.Reopened):
     def metrics(self) -> str:
         """Figures of the epoch under way, or the last one, as text that Prometheus reads, for the textfile collector of its node exporter. No name of a
         recording is in it."""
-        figures = self.waits or Waits().figures()
-        lines = [("epoch", "gauge", "Number of the epoch", self._epoch),
-                 ("samples", "gauge", "Samples of the epoch that were taken", self._delivered),
+        waits = self._waits or Waits()
+        figures = waits.figures()
+        lines = [("epoch", "gauge", "Number of the epoch", waits.epoch),
+                 ("samples", "gauge", "Samples of the epoch that were taken, since it began here", waits.samples),
                  ("batches", "gauge", "Batches of the epoch that were taken", figures["batches"]),
                  ("first_batch_seconds", "gauge", "Until the first batch of the epoch", figures["first_batch_s"]),
                  ("waiting_for_batches_seconds", "gauge", "The program waited for batches in the epoch, without the first", figures["waiting_for_batches"]["seconds"]),

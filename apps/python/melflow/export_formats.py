@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tupl
 
 import numpy as np
 
+from . import arguments
 from ._melflow import RunError
 from .export_source import Audio, Piece, Source, text
 
@@ -290,52 +291,75 @@ class Lhotse(Kaldi):
     """Manifests of Lhotse for each split, recordings, supervisions and cuts with features, over the arks of the format kaldi. The cuts name them by
     absolute paths. A cut lasts as long as its audio where Lhotse would count as many frames in that, else as long as its frames."""
 
+    libraries = ("lhotse",)
+
     def write(self, source: Source, folder: str) -> None:
         if Shar._field(source) != "features":
             raise RunError("lhotse: its features are frames of recordings that are not cut, and these rows are windows or samples; export them as shar")
         super().write(source, folder)
+        without = 0
         for split, numbers in source.parts.items():
             place = os.path.join(folder, split)
             with open(os.path.join(place, "feats.scp"), encoding="utf-8", errors="surrogateescape") as table:
                 at = dict(line.rstrip("\n").split(" ", 1) for line in table)
-            recordings: Dict[str, Dict[str, Any]] = {}
+            recordings: Dict[str, Dict[str, Any]] = {}  # by their names
             cuts = []
             for i in numbers:
                 audio = source.audio(i)
-                for piece in source.pieces(i):
-                    cut = self._cut(source, piece, os.path.join(_final(folder), split, at[piece.name]), audio)
-                    if audio is not None:
-                        recordings[audio.name] = self._recording(audio)
-                        cut["recording"] = recordings[audio.name]
-                    cuts.append(cut)
+                pieces = source.pieces(i)
+                of_file = None
+                if audio is not None and all("result" not in piece.record for piece in pieces):
+                    of_file = self._recording(source, audio, pieces[0].name, recordings)
+                without += of_file is None
+                for piece in pieces:
+                    cuts.append(self._cut(source, piece, os.path.join(_final(folder), split, at[piece.name]),
+                                          0.0 if audio is None else audio.start, of_file))
             _write_lines(os.path.join(place, "recordings.jsonl.gz"), recordings.values())
             _write_lines(os.path.join(place, "supervisions.jsonl.gz"),
                          ({**spoken, "start": cut["start"]} for cut in cuts for spoken in cut["supervisions"]))
             _write_lines(os.path.join(place, "cuts.jsonl.gz"), cuts)
+        if without:
+            arguments.warn([f"lhotse: {without} of {sum(map(len, source.parts.values()))} recordings have cuts with features alone: their audio is no file of "
+                            f"one channel of its own below {source.rows._root!r}, seen from here"])
 
     @staticmethod
-    def _recording(audio: Audio) -> Dict[str, Any]:
-        return {"id": audio.name, "sources": [{"type": "file", "channels": [0], "source": audio.path}], "sampling_rate": audio.sample_rate,
-                "num_samples": audio.samples, "duration": audio.samples / audio.sample_rate, "channel_ids": [0]}
+    def _recording(source: Source, audio: Audio, name: str, known: Dict[str, Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+        """The recording of a file by Lhotse's own reading of its header, with a name that no other has; None of one with several channels, of whose
+        mean the rows are."""
+        from lhotse import Recording
+
+        if audio.is_part:
+            name = os.path.splitext(os.path.relpath(audio.path, source.rows._root or "/"))[0]
+            if name in known and known[name]["sources"][0]["source"] != audio.path:
+                name = os.path.relpath(audio.path, source.rows._root or "/")
+        name = text(name)
+        if name not in known:
+            try:
+                made = Recording.from_file(audio.path, recording_id=name)
+            except Exception:  # of any of its readers: the cuts have features all the same
+                return None
+            if made.num_channels != 1:
+                return None
+            known[name] = made.to_dict()
+        return known[name]
 
     @staticmethod
-    def _cut(source: Source, piece: Piece, stored: str, audio: Optional[Audio]) -> Dict[str, Any]:
+    def _cut(source: Source, piece: Piece, stored: str, start: float, recording: Optional[Dict[str, Any]]) -> Dict[str, Any]:
         rate, hop = int(source.rows.attributes["sample_rate"]), int(source.rows.attributes["hop_length"])
-        frames = piece.rows.stop - piece.rows.start
-        duration = piece.record["duration"]
-        rates = {rate} if audio is None else {rate, audio.sample_rate}
+        frames, duration = piece.rows.stop - piece.rows.start, piece.record["duration"]
         # lhotse.utils.compute_num_frames, for the features and for the cut.
-        hops = {of: round(hop / rate * of) for of in rates}
-        if any((round(duration * of) + hops[of] // 2) // max(1, hops[of]) != frames for of in rates):
-            duration = frames * hop / rate
-        start = 0.0 if audio is None else audio.start
-        name = piece.name if audio is None else audio.name
+        for of in {rate} | ({recording["sampling_rate"]} if recording else set()):
+            shift = round(hop / rate * of)
+            if (round(duration * of) + shift // 2) // max(1, shift) != frames:
+                duration = frames * hop / rate
+        name, recorded = text(piece.name), recording["id"] if recording else text(piece.name)
+        start = start if recording else 0.0
         features = {"type": source.rows.name, "num_frames": frames, "num_features": int(source.rows.shape[1]), "frame_shift": hop / rate,
                     "sampling_rate": rate, "start": start, "duration": duration, "storage_type": "kaldiio", "storage_path": stored,
-                    "storage_key": piece.name, "recording_id": name, "channels": 0}
-        spoken = _spoken(piece, name, duration)
-        return {"id": piece.name, "start": start, "duration": duration, "channel": 0, "supervisions": [spoken], "features": features,
-                "custom": {"melflow": piece.record}, "type": "MonoCut"}
+                    "storage_key": name, "recording_id": recorded, "channels": 0}
+        cut = {"id": name, "start": start, "duration": duration, "channel": 0, "supervisions": [_spoken(piece, recorded, duration)],
+               "features": features, "custom": {"melflow": piece.record}, "type": "MonoCut"}
+        return {**cut, "recording": recording} if recording else cut
 
 
 class Espnet(Kaldi):
@@ -391,7 +415,7 @@ class Nemo(Format):
 
 def _spoken(piece: Piece, recording: str, duration: float) -> Dict[str, Any]:
     """A supervision of Lhotse over a whole cut."""
-    spoken = {"id": piece.name, "recording_id": recording, "start": 0.0, "duration": duration, "channel": 0}
+    spoken = {"id": text(piece.name), "recording_id": recording, "start": 0.0, "duration": duration, "channel": 0}
     return spoken | {name: piece.record[name] for name in ("text", "language", "speaker", "gender") if isinstance(piece.record.get(name), str)}
 
 

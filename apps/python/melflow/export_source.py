@@ -54,13 +54,11 @@ class Piece(NamedTuple):
 
 
 class Audio(NamedTuple):
-    """The audio of a recording, or of an utterance in one: a file of its own, with the place [s] where it begins."""
+    """The audio of a recording, or of an utterance in one: a file of its own, and where [s] in it that begins."""
 
-    name: str
     path: str
     start: float
-    sample_rate: int
-    samples: int  # of the whole file, as far as it is known
+    is_part: bool  # an utterance
 
 
 class Source:
@@ -79,8 +77,6 @@ class Source:
             by_split.setdefault(rows.split_names[rows.split[i]] if rows.split[i] >= 0 else "", []).append(i)
         self.parts = by_split
         self.hashes: Dict[int, int] = {}
-        files = [node for node in json.loads(rows.attributes.get("config", "{}")).get("graph", {}).values() if node.get("stage") == "file_list"]
-        self._root: Optional[str] = os.path.abspath(files[0]["root"]) if len(files) == 1 and files[0].get("root") else None
         self._reasons: Dict[int, Tuple[str, str]] = {file: (stage, why) for file, _, stage, why in rows._remarks}
 
     def recording(self, i: int) -> np.ndarray:
@@ -95,17 +91,14 @@ class Source:
 
     def audio(self, i: int) -> Optional[Audio]:
         """The audio of a recording; None where it is no file of its own that is there now."""
-        path, _, span = str(self.rows.path[i]).partition("#")
-        path = os.path.join(self._root, path) if self._root is not None else path
-        if not os.path.isabs(path) or not os.path.isfile(path):
+        path = os.path.abspath(os.path.join(self.rows._root, self.rows.path[i]))
+        if os.path.isfile(path):
+            return Audio(path, 0.0, False)
+        span = re.search(r"#(t|samples)=([0-9.e+-]+)(,[^#]*)?\Z", path)
+        rate = int(self.rows._sample_rate[i])
+        if span is None or not os.path.isfile(path[:span.start()]) or (span[1] == "samples" and rate == 0):
             return None
-        rate, start = int(self.rows._sample_rate[i]), 0.0
-        if span:
-            unit, _, ends = span.partition("=")
-            start = float(ends.split(",")[0]) / (rate if unit == "samples" else 1)
-        end = start + float(self.rows._duration[i])
-        name = self.names[i] if not span else os.path.splitext(os.path.relpath(path, self._root or "/"))[0]
-        return Audio(text(name), path, start, rate, round(end * rate))
+        return Audio(path[:span.start()], float(span[2]) / (rate if span[1] == "samples" else 1), True)
 
     @property
     def usual_type(self) -> str:

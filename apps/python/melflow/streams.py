@@ -80,7 +80,7 @@ def _given(made: Any) -> np.ndarray:
 
 
 def _samples(samples: Any) -> np.ndarray:
-    if isinstance(samples, (bytes, bytearray, memoryview)):
+    if isinstance(samples, (bytes, bytearray)) or (isinstance(samples, memoryview) and samples.format in ("B", "b", "c")):
         raise TypeError("samples are an array, and these are bytes; of 16 bits write numpy.frombuffer(data, numpy.int16)")
     if type(samples) is not np.ndarray:
         samples = array_of(samples)

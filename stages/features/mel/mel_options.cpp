@@ -35,15 +35,6 @@ const char* text(bool value) { return value ? "true" : "false"; }
 
 std::string text(double value) { return shortest(value); }
 
-// "from 1 to 1048576 samples"
-std::string allowed(const MelOptionRow& row) {
-  const std::string lowest = text(row.range.lowest), highest = text(row.range.highest);
-  std::string out = "from " + lowest + " to " + highest;
-  if (row.range.excludes_lowest) out = "more than " + lowest + " and at most " + highest;
-  if (!std::isfinite(row.range.highest)) out = "at least " + lowest;
-  return row.unit.empty() ? out : out.append(" ").append(row.unit);
-}
-
 // Checks numbers against the ranges of the table, those of a list one by one.
 void check_ranges(const MelOptions& o, Complaints& c) {
   for (const MelOptionRow& row : mel_option_table()) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -109,6 +110,33 @@ std::string shortest(Number value) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
+// The values of an option: "from 1 to 1048576 samples", "hann, hamming or boxcar".
+template <class Options>
+std::string allowed(const OptionEntry<Options>& row) {
+  return std::visit(
+      [&row](auto member) -> std::string {
+        using T = std::decay_t<decltype(std::declval<Options>().*member)>;
+        if constexpr (std::is_enum_v<T>) {
+          std::string out;
+          const auto all = names(T{});
+          for (std::size_t i = 0; i < all.size(); ++i)
+            out.append(i == 0 ? "" : i + 1 == all.size() ? " or " : ", ").append(all[i]);
+          return out;
+        } else if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::optional<bool>>) {
+          return "true or false";
+        } else {
+          const auto& [lowest, highest, excludes_lowest] = row.range;
+          std::string out = "from " + shortest(lowest) + " to " + shortest(highest);
+          if (excludes_lowest)
+            out = "more than " + shortest(lowest) + " and at most " + shortest(highest);
+          if (highest == OptionRange{}.highest) out = "at least " + shortest(lowest);
+          if (lowest == OptionRange{}.lowest) out = "a number";
+          return row.unit.empty() ? out : out.append(" ").append(row.unit);
+        }
+      },
+      row.member);
+}
+
 // Sets an option to a value as in YAML; null is "null" or "none". Returns what is wrong with it, or
 // "".
 template <class T>
@@ -116,7 +144,7 @@ std::string read_option(std::string_view text, T& out) {
   if constexpr (std::is_enum_v<T>) {
     const auto all = names(T{});
     const auto at = std::find(all.begin(), all.end(), text);
-    if (at == all.end()) return "is not one of its values";
+    if (at == all.end()) return "is none of its values";
     out = static_cast<T>(at - all.begin());
     return {};
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -147,7 +175,11 @@ std::string set_option(Options& options, std::string_view name,
   const auto table = option_table<Options>();
   const auto row =
       std::find_if(table.begin(), table.end(), [name](const auto& r) { return r.name == name; });
-  if (row == table.end()) return "is no option";
+  if (row == table.end()) {
+    std::string all;
+    for (const auto& r : table) all.append(all.empty() ? "" : ", ").append(r.name);
+    return "is no option; the options are " + all;
+  }
   return std::visit(
       [&](auto member) -> std::string {
         auto& out = options.*member;
@@ -156,7 +188,7 @@ std::string set_option(Options& options, std::string_view name,
         if (!is_list && values.size() != 1) return "is one value";
         for (const std::string_view value : values)
           if (std::string why = read_option(value, out); !why.empty())
-            return why + ": " + std::string(value.substr(0, 100));
+            return why + ": " + std::string(value.substr(0, 100)) + "; allowed: " + allowed(*row);
         return {};
       },
       row->member);

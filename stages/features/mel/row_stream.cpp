@@ -9,12 +9,20 @@ namespace {
 // A longer piece is taken in parts, so that what a stream holds does not depend on it.
 constexpr std::int64_t kPart = 4096;  // [samples]
 
-// The most rows that a step gives for a piece that is not the last.
+// The most rows that a step gives for a piece that is not the last; it never is ahead of what came.
 std::int64_t most_given(const OrderedStep& step, std::int64_t rows) {
-  return rows > 0 ? step.rows_out(rows + step.most_held()) : 0;
+  const std::int64_t there = rows + step.most_held();
+  return rows > 0 ? std::min(there, step.rows_out(there)) : 0;
 }
 
 }  // namespace
+
+bool RowFront::add(std::shared_ptr<const FinishStep> step) {
+  auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
+  const bool needs_all = ordered == nullptr;
+  steps_.push_back(needs_all ? at_the_end(std::move(step)) : std::move(ordered));
+  return needs_all;
+}
 
 int RowFront::columns() const {
   int columns = kernel_->plan().columns();

@@ -23,8 +23,8 @@ namespace melflow {
 class RowFront {
  public:
   explicit RowFront(std::shared_ptr<const MelKernel> kernel) : kernel_(std::move(kernel)) {}
-  // Adds a step, which follows those added before.
-  void add(std::shared_ptr<const OrderedStep> step) { steps_.push_back(std::move(step)); }
+  // Adds a step, which follows those added before. Returns whether all rows come at_the_end() now.
+  bool add(std::shared_ptr<const FinishStep> step);
 
   [[nodiscard]] const MelKernel& kernel() const { return *kernel_; }
   [[nodiscard]] std::span<const std::shared_ptr<const OrderedStep>> steps() const { return steps_; }
