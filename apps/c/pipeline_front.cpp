@@ -158,7 +158,7 @@ class PipelineFront final : public Front {
   }
   [[nodiscard]] bool has_stream() const {
     try {
-      streams(true);
+      static_cast<void>(streams(true));
       return true;
     } catch (const RunError&) {
       return false;
