@@ -203,9 +203,7 @@ void MelStageOptions::describe(Schema& s) {
                : is(&MelOptions::hop)
                    ? field(hop)
                    : std::visit([&](auto m) -> Field& { return field(mel.*m); }, row.member);
-    if (const double lowest = row.range.lowest; std::isfinite(lowest))
-      row.range.excludes_lowest ? f.greater_than(lowest) : f.at_least(lowest);
-    if (std::isfinite(row.range.highest)) f.highest = row.range.highest;
+    set_range(f, row.range);
     if (const auto& [what, are_met] = row.needs; are_met != nullptr)
       f.used_with(std::string(what), [this, met = are_met] { return met(resolved()); });
   }
@@ -360,18 +358,12 @@ std::string MelStageOptions::range_remark() const {
 }
 
 Value MelStageOptions::canonical(const MelOptions& options) {
-  MelStageOptions stage;
-  stage.set(melflow::canonical(options));
-  Schema s;
-  stage.describe(s);
-  const Value all = s.echo();
-  Value out = Value::map({});
-  for (const MelOptionRow& row : mel_option_table())
-    if (row.counts(stage.mel)) out.set(std::string(row.name), *all.find(std::string(row.name)));
-  if (const auto& values = stage.mel.window_values.numbers; out.find("window_values") != nullptr)
-    out.set("window_values", Value::scalar(hash(values), {}, true));
+  const MelOptions same = melflow::canonical(options);
+  Value out = recorded(same);
+  if (out.find("window_values") != nullptr)
+    out.set("window_values", Value::scalar(hash(same.window_values.numbers), {}, true));
   if (out.find("filters") != nullptr)
-    out.set("filters", Value::scalar(hash(filter_matrix(stage.mel)), {}, true));
+    out.set("filters", Value::scalar(hash(filter_matrix(same)), {}, true));
   return out;
 }
 
