@@ -97,7 +97,7 @@ tested='
   set -e
   export MELFLOW_PROGRAM=$(/env/bin/python -c "import melflow.program; print(melflow.program.path())")
   cd /source/tests/python
-  for test in arguments features graph inputs row_sets rows; do
+  for test in arguments extras features graph inputs row_sets rows sample_numbers streams texts; do
     echo "-- ${test}_test, in qemu"
     /env/bin/python -m unittest -q "${test}_test"
   done
@@ -173,6 +173,7 @@ make_arm_root() { # ROOT RELEASE PACKAGE[,PACKAGE...]
   if [[ -L $1/proc ]]; then rm "$1/proc"; fi # in a container, a link to /proc: to itself
   mkdir -p "$1/proc"
   for package in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -k -C "$1" 2>/dev/null || true; done
+  cat "$1"/usr/share/ca-certificates/mozilla/*.crt >"$1/etc/ssl/certs/ca-certificates.crt" # pip of Debian 13 loads them in any case
 }
 
 seconds=()
