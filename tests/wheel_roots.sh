@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs the wheels of apps/python/wheel.sh in bare Debian 12 and 13, which have Python and NumPy but no dependencies of
-# melflow, and runs the program and the module there without a network: also with a plug-in that was built outside, and with
-# another build of libsndfile in the place of the wheel's. Debian 11 has Python 3.9, so there a wheel is unpacked and the
-# program and the module's library are loaded. A wheel for 64-bit Arm is run by qemu in an Arm Debian 12,
-# with the package's tests that take nothing but NumPy and h5py, and its rows are compared with x86-64's.
+# Installs the wheels of apps/python/wheel.sh in bare Debian 11, 12 and 13, which have Python and NumPy but no dependencies
+# of melflow, and runs the program and the module there without a network: also with a plug-in that was built outside, and
+# with another build of libsndfile in the place of the wheel's. Debian 11 has Python 3.9, so it gets a CPython 3.11 that is
+# compiled as the wheels are. Wheels for 64-bit Arm are run by qemu in an Arm Debian 12 and 13, in the former with tests of
+# the package, and their rows are compared with x86-64's.
 #
 # In:  tests/wheel_roots.sh [FOLDER]     with the wheels; default: dist. On x86-64, after wheel.sh.
 # Out: build/wheel-roots/RELEASE, the systems, which are kept; exit status 0 when all is right, 77 with the reason where
@@ -65,20 +65,6 @@ nodes = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_r
 assert len(melflow.Features({"version": 1, "graph": nodes})(numpy.ones(16000, numpy.float32) / 2, 16000)) > 0
 END
 '
-# In a system that has no Python for it: the program, and all libraries that the module takes.
-unpacked='
-  set -e
-  rm -rf /job
-  mkdir /job
-  cd /job
-  cp /wheel/tones.yaml .
-  started=$(date +%s%N)
-  /open/melflow/bin/melflow run -q tones.yaml
-  echo "milliseconds $((($(date +%s%N) - started) / 1000000))"
-  /open/melflow/bin/melflow --version | grep -q "^transform: melflow"
-  /open/melflow/bin/melflow --plugin /wheel/loudness.so stages loudness >/dev/null
-  ! ldd -r /open/melflow/_melflow.*.so | grep "not found\|undefined symbol: _Z"
-'
 # The recipe of docs/python.md: rows of a file that libsndfile reads, with the wheel's build of it and with another one.
 replaced='
   set -e
@@ -111,7 +97,7 @@ tested='
   set -e
   export MELFLOW_PROGRAM=$(/env/bin/python -c "import melflow.program; print(melflow.program.path())")
   cd /source/tests/python
-  for test in arguments features graph inputs row_sets rows; do
+  for test in arguments extras features graph inputs row_sets rows sample_numbers streams texts; do
     echo "-- ${test}_test, in qemu"
     /env/bin/python -m unittest -q "${test}_test"
   done
@@ -159,6 +145,24 @@ enter() { # ARCHITECTURE ROOT SCRIPT [NAME=VALUE...]
   ' enter "$root" "$emulator" "$script" "$@"
 }
 
+# CPython 3.11 of Debian 12's sources, and a NumPy for glibc 2.28. setup.py would take this system's headers, and lacks a
+# definition that Debian's patch of pyexpat needs; pip needs pyexpat.
+make_python() { # FOLDER
+  local old=$system/x86_64 build=$roots/python-build
+  [[ -e $1/made ]] && return
+  rm -rf "$1" "$build"
+  {
+    bash apps/unpack_debian.sh --source bookworm main "$build" python3.11 &&
+      sed -i "/self\.add_multiarch_paths()/d; s/Extension('pyexpat', /&extra_compile_args=['-DPy_BUILD_CORE_MODULE'], /" "$build/python3.11/setup.py" &&
+      (cd "$build/python3.11" && PKG_CONFIG_LIBDIR=/nowhere ./configure --prefix=/usr/local --with-ensurepip=no OPT="-O1 -DNDEBUG" \
+        CC="$old/root/usr/bin/x86_64-linux-gnu-gcc-12 --sysroot=$old/root" CPPFLAGS="-I$old/libraries/include" LDFLAGS="-L$old/libraries/lib") &&
+      make -C "$build/python3.11" -j "$(nproc)" && make -C "$build/python3.11" install DESTDIR="$1" &&
+      build/wheel/x86_64-env/bin/pip install -q --disable-pip-version-check --target "$1/usr/local/lib/python3.11/dist-packages" --no-deps \
+        --only-binary :all: --python-version 3.11 --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 numpy
+  } >"$1.log" 2>&1 || fail "CPython 3.11 for Debian 11 could not be made: $1.log"
+  touch "$1/made"
+}
+
 # A system for another processor: its packages are unpacked, and not configured.
 make_arm_root() { # ROOT RELEASE PACKAGE[,PACKAGE...]
   local package
@@ -166,17 +170,20 @@ make_arm_root() { # ROOT RELEASE PACKAGE[,PACKAGE...]
   mkdir -p "$1"
   debootstrap --arch arm64 --foreign --variant=minbase --include="$3" "$2" "$1" "$mirror" >"$1.log" 2>&1 ||
     skip "debootstrap could not make the system: $(tail -n 3 "$1.log")"
+  if [[ -L $1/proc ]]; then rm "$1/proc"; fi # in a container, a link to /proc: to itself
+  mkdir -p "$1/proc"
   for package in "$1"/var/cache/apt/archives/*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x -k -C "$1" 2>/dev/null || true; done
+  cat "$1"/usr/share/ca-certificates/mozilla/*.crt >"$1/etc/ssl/certs/ca-certificates.crt" # pip of Debian 13 loads them in any case
 }
 
 seconds=()
-for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
+for target in {bullseye,bookworm,trixie}:x86_64 {bookworm,trixie}:aarch64; do
   IFS=: read -r release architecture <<<"$target"
-  root=$roots/$release variables=(PYTHON=/usr/bin/python3) script=$there
+  root=$roots/$release variables=(PYTHON=/usr/bin/python3)
   packages=python3-numpy,python3-venv
   case $target in
     bookworm:x86_64) variables+=(MELFLOW_INSTRUCTION_SET=baseline) ;; # to be compared with Arm's
-    bullseye:*) packages=python3 script=$unpacked ;;
+    bullseye:*) packages=zlib1g variables=(PYTHON=/usr/local/bin/python3.11) ;;
     *:aarch64)
       [[ -n $(compgen -G "$wheels/melflow-*_aarch64.whl") ]] || continue
       root=$roots/$release-arm
@@ -197,20 +204,21 @@ for target in bullseye:x86_64 bookworm:x86_64 trixie:x86_64 bookworm:aarch64; do
   check_wheel "$wheel" "$architecture"
   cp "$wheel" tests/support/tones.yaml "$root/wheel"
   if [[ $release == bullseye ]]; then
-    rm -rf "$root/open"
-    cp -r "$roots/open" "$root/open"
-    chmod +x "$root/open/melflow/bin/melflow"
+    make_python "$roots/python"
+    cp -r "$roots/python/usr/local/." "$root/usr/local"
   fi
   # A plug-in, which a compiler of the oldest system makes for all of them.
   compiler=$system/$architecture/root/usr/bin/$architecture-linux-gnu-g++-12
   "$compiler" --sysroot="$system/$architecture/root" -std=c++20 -O1 -shared -fPIC -DFMT_HEADER_ONLY -I. \
     -I"$system/$architecture/libraries/include" -o "$root/wheel/loudness.so" apps/own_stage/loudness.cpp "$roots"/open/melflow/lib/libmelflow.so.0
   echo "-- $release, $architecture: $(basename "$wheel")"
-  enter "$architecture" "$root" "$script" "${variables[@]}" | tee "$roots/said" || fail "$release: see above"
+  enter "$architecture" "$root" "$there" "${variables[@]}" | tee "$roots/said" || fail "$release: see above"
   seconds+=("$(printf '%-10s %-8s %-50s %6s' "$release" "$architecture" "$(basename "$wheel")" "$(sed -n 's/^milliseconds //p' "$roots/said")")")
   if [[ $architecture == aarch64 ]]; then
     cp "$root/job/rows.npy" "$roots/bookworm/wheel/arm.npy"
     enter x86_64 "$roots/bookworm" "$compared" || fail "rows of Arm: see above"
+  fi
+  if [[ $target == bookworm:aarch64 ]]; then
     rm -rf "$root/source"
     mkdir "$root/source"
     git archive HEAD tests config docs apps/python stages pyproject.toml | tar -x -C "$root/source"
