@@ -6,7 +6,7 @@ target_link_libraries(melflow_c PUBLIC melflow_mel nlohmann_json::nlohmann_json 
 # Is called once for a front end, and its templates are many.
 set_source_files_properties(c/settings.cpp PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 # Names that would be unique in a process stay names of the archive.
-set(own_names "$<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>")
+set(own_names "$<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>" -ffunction-sections)
 target_compile_options(melflow_c PRIVATE ${own_names})
 target_compile_options(melflow_mel PRIVATE ${own_names})
 target_sources(melflow_library PRIVATE $<TARGET_OBJECTS:melflow_c> c/pipeline_front.cpp)
@@ -20,13 +20,16 @@ set(objects $<TARGET_OBJECTS:melflow_c> $<TARGET_OBJECTS:melflow_c_alone> $<FILT
 if(MELFLOW_HAS_FFTW)
   list(APPEND objects $<TARGET_OBJECTS:melflow_own_transform>)
 endif()
-# One object, whose only global names are those of melflow.h. Groups (of templates) are resolved here: they would be
+# One object, whose only global names are those of melflow.h, with what they need. Groups (of templates) are resolved here: they would be
 # dropped in favour of those in the program that links the library, whose names are others.
+file(STRINGS c/names names)
+list(TRANSFORM names PREPEND --undefined=)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS c/names)
 set(frontend ${CMAKE_BINARY_DIR}/lib/libmelflow_frontend.a)
 set(one ${CMAKE_CURRENT_BINARY_DIR}/frontend.o)
 add_custom_command(OUTPUT ${frontend} VERBATIM COMMAND_EXPAND_LISTS
   DEPENDS ${objects} ${CMAKE_CURRENT_SOURCE_DIR}/c/names
-  COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${one} ${objects}
+  COMMAND ${CMAKE_LINKER} -r --force-group-allocation --gc-sections ${names} -o ${one} ${objects}
   COMMAND ${CMAKE_OBJCOPY} --strip-unneeded --keep-global-symbols=${CMAKE_CURRENT_SOURCE_DIR}/c/names ${one}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${frontend}
   COMMAND ${CMAKE_AR} crsD ${frontend} ${one})

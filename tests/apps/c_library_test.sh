@@ -37,7 +37,7 @@ cc=${CC:-cc} cxx=${CXX:-c++}
 $cc -std=c99 -Wall -Wextra -Wpedantic -Werror "$source/apps/c/examples/stream.c" "${alone[@]}" -o stream
 strip -o stripped stream
 size=$(stat -c %s stripped)
-((size <= 1000000)) || fail "a stripped program with the archive has $size bytes, more than 1 MB"
+((size <= 1 << 20)) || fail "a stripped program with the archive has $size bytes, more than 1 MiB"
 needs=$(readelf -d stream | sed -n 's/.*NEEDED.*\[\(.*\)\].*/\1/p' | sed 's/\.so.*//' | sort | tr '\n' ' ')
 [[ $needs =~ ^(ld-linux-[a-z0-9-]+ )?libc\ (libgcc_s\ )?(libm\ )?(libpthread\ )?libstdc\+\+\ $ ]] || fail "a program with the archive needs $needs"
 $cc -std=c99 -Wall -Wextra -Wpedantic -Werror "$source/apps/c/examples/rows.c" "${all[@]}" -o rows
