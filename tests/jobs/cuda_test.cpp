@@ -139,7 +139,7 @@ TEST_CASE("cuda: every option of today's front ends gives the rows of the proces
                         ", devices: [1, 0], slots: 2, accumulate: {bytes: 100KiB}, path: cufft"};
   HostGpus gpus({.devices = 2});
   for (std::size_t i = 0; i < front_end_options().size(); ++i) {
-    const auto kernels = gpus.runtime.counts.kernels;
+    const long kernels = gpus.runtime.counts.kernels;
     const FrontEndOptions& o = front_end_options()[i];
     CAPTURE(std::string(o.what));
     const JobResult on_cpu =
