@@ -18,6 +18,7 @@
 #include "stages/front_end_nodes.h"
 #include "stages/items.h"
 #include "stages/length.h"
+#include "stages/model_files/written_front_end.h"
 #include "stages/row_type.h"
 #include "stages/sample_rate.h"
 #include "stages/sample_unit.h"
@@ -58,17 +59,19 @@ namespace {
 
 struct SamplesOptions {
   SamplesPreset preset;
+  std::string preset_of;
   std::optional<SampleRate> sample_rate;
 
   void describe(Schema& s) {
     s.field("preset", preset,
             "front end of a known model that takes samples: sets sample_rate, and the nodes before "
-            "this one that normalise the samples or fit their number (docs/features.md); not set "
-            "or none: none")
+            "this one that normalise the samples or fit their number (docs/features.md), or a "
+            "model's own file (docs/model-files.md); not set or none: none")
         .implies([this] {
           if (preset.of != nullptr) sample_rate = preset.of->sample_rate_of("samples");
         })
         .tuning();
+    s.field("preset_of", preset_of, kPresetOfHelp).tuning();
     s.field("sample_rate", sample_rate,
             "sample rate that recordings must have [Hz]; others fail; not set: the rate of the "
             "resample stage before this one, or any rate")
@@ -99,6 +102,9 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
  public:
   explicit SampleRows(SamplesOptions options) : options_(options) {}
 
+  static std::vector<NodeSpec> write_out(const NodeSpec& spec, WritingOut& writing) {
+    return written_front_end(spec, "samples", writing);
+  }
   static std::vector<NodeSpec> expand(const NodeSpec& spec) {
     return front_end_nodes(spec, "samples", {spec});
   }
@@ -133,6 +139,7 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
     info->is_full_scale = !given.get(property::kSampleUnit);
     info->unit = given.get_or(property::kSampleUnit, "full scale");
     info->sample_rate = static_cast<int>(rate);
+    info->preset = options_.preset_of;
     info->hop = 1;
     *info->computed_by = {"cpu", "any", true};
     info_ = info;

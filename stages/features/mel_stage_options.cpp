@@ -15,6 +15,7 @@
 #include "stages/features/mel/mel_filterbank.h"
 #include "stages/features/mel/mel_option_table.h"
 #include "stages/files/npy_array.h"
+#include "stages/front_ends.h"
 #include "stages/other_names.h"
 
 namespace melflow {
@@ -126,10 +127,11 @@ void MelStageOptions::describe(Schema& s) {
   s.other_values(other_names::values_of_mel());
   s.field("preset", preset,
           "front end of a known library or model: sets all options, and puts in its nodes before "
-          "and after mel (docs/features.md); options in the node take precedence; not set or none: "
-          "the defaults in this list")
+          "and after mel (docs/features.md), or a model's own file (docs/model-files.md); options "
+          "beside it take precedence")
       .implies([this] { take_preset(); })
       .tuning();
+  s.field("preset_of", preset_of, kPresetOfHelp).tuning();
   for (const MelOptionRow& row : mel_option_table()) {
     const auto field = [&](auto& target) -> Field& {
       return s.field(std::string(row.name), target, row.text());
@@ -215,7 +217,7 @@ std::vector<MelOptionProblem> MelStageOptions::unit_remarks(int rate) const {
 }
 
 std::string MelStageOptions::preset_text() const {
-  if (preset.preset == nullptr) return {};
+  if (preset.preset == nullptr || !preset_of.empty()) return preset_of;
   const auto settings = [](MelStageOptions options) {
     Schema s;
     options.describe(s);
@@ -263,7 +265,7 @@ std::string MelStageOptions::from_preset(const std::string& option) const {
 }
 
 std::string MelStageOptions::preset_remark() const {
-  if (preset.preset == nullptr || !preset.preset->has_fixed_times) return {};
+  if (preset.preset == nullptr || !preset.preset->has_fixed_times || !preset_of.empty()) return {};
   const MelOptions &theirs = preset.preset->options, ours = resolved();
   if (ours.sample_rate == theirs.sample_rate || ours.hop != theirs.hop ||
       ours.win_length != theirs.win_length || ours.n_fft != theirs.n_fft)
@@ -277,7 +279,8 @@ std::string MelStageOptions::preset_remark() const {
 }
 
 std::string MelStageOptions::window_remark(std::int64_t window) const {
-  const int theirs = preset.preset == nullptr ? 0 : preset.preset->window_seconds;
+  const bool is_known = preset.preset != nullptr && preset_of.empty();
+  const int theirs = is_known ? preset.preset->window_seconds : 0;
   const int rate = resolved().sample_rate;
   if (theirs == 0 || window == std::int64_t{theirs} * rate) return {};
   return fmt::format(

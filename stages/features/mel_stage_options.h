@@ -70,6 +70,7 @@ struct OptionType<PresetChoice> {
 
 struct MelStageOptions {
   PresetChoice preset;
+  std::string preset_of;
   // These replace members of `mel`. Without sample_rate, the rate of the input applies.
   std::optional<SampleRate> sample_rate;
   std::optional<Length> win_length, hop;

@@ -92,6 +92,8 @@ def conditioned(stage, options, x, rate):
     left, right, extra = (length(options.get(key, 0), rate) for key in ("pad_left", "pad_right", "extra"))
     if "length" in options:
         whole = length(options["length"], rate)
+        if options.get("pad_mode", "constant") == "constant":
+            return np.pad(x, (0, max(0, whole - len(x))))[:whole]
         copies = np.tile(x, whole // len(x) + 1)[:whole]
         if options["pad_mode"] == "repeat_whole":
             copies[whole // len(x) * len(x):] = 0

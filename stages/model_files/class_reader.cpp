@@ -1,0 +1,488 @@
+#include "stages/model_files/class_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include "pipeline/base/text.h"
+#include "pipeline/options/option_type.h"
+#include "stages/front_ends.h"
+#include "stages/model_files/expression.h"
+#include "stages/model_files/front_end_class.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kMostNumbers = 65536;  // of a list
+
+// The text up to a mark, which both are removed from `rest`.
+std::string_view cut(std::string_view& rest, std::string_view mark) {
+  const std::size_t at = std::min(rest.find(mark), rest.size());
+  const std::string_view out = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + mark.size(), rest.size()));
+  return out;
+}
+
+std::vector<std::string_view> words(std::string_view text) {
+  std::vector<std::string_view> out;
+  while (!text.empty())
+    if (const std::string_view word = cut(text, " "); !word.empty()) out.push_back(word);
+  return out;
+}
+
+// Splits "a: =max(1, 2), b: 3" into its options.
+std::vector<std::string_view> options_of(std::string_view text) {
+  std::vector<std::string_view> out;
+  int depth = 0;
+  bool is_in_text = false;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\'') is_in_text = !is_in_text;
+    if (is_in_text) continue;
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth > 0 || text[i] != ',') continue;
+    out.push_back(text.substr(begin, i - begin));
+    begin = i + 2;
+  }
+  if (begin < text.size()) out.push_back(text.substr(begin));
+  return out;
+}
+
+enum class KeyType { integer, number, truth, text, list, any };
+
+struct KeyRow {
+  std::string_view name;
+  KeyType type = KeyType::number;
+  bool may_be_null = false, is_fixed = false, is_of_call = false;
+  std::string_view standard;  // an expression
+};
+
+KeyType type_of(std::string_view standard) {
+  if (standard == "true" || standard == "false") return KeyType::truth;
+  if (standard.starts_with('\'')) return KeyType::text;
+  return standard.find_first_of(".e") == standard.npos ? KeyType::integer : KeyType::number;
+}
+
+KeyType type_named(std::string_view name) {
+  constexpr std::pair<std::string_view, KeyType> kTypes[] = {{"int", KeyType::integer},
+                                                             {"num", KeyType::number},
+                                                             {"bool", KeyType::truth},
+                                                             {"text", KeyType::text},
+                                                             {"list", KeyType::list},
+                                                             {"any", KeyType::any}};
+  for (const auto& [text, type] : kTypes)
+    if (text == name) return type;
+  throw std::logic_error("there is no type of keys " + std::string(name));
+}
+
+std::vector<KeyRow> rows_of(const FrontEndClass& of) {
+  std::vector<KeyRow> out;
+  for (const bool is_of_call : {false, true})
+    for (std::string_view word : words(is_of_call ? of.call : of.keys)) {
+      KeyRow& row = out.emplace_back();
+      row.is_of_call = is_of_call;
+      std::string_view head = cut(word, "=");
+      row.is_fixed = word.starts_with('=');
+      row.standard = row.is_fixed ? word.substr(1) : word;
+      row.name = cut(head, ":");
+      row.may_be_null = head.ends_with('?');
+      row.type = head.empty() ? type_of(row.standard)
+                              : type_named(head.substr(0, head.size() - (row.may_be_null ? 1 : 0)));
+    }
+  return out;
+}
+
+bool is_null(const Value& v) {
+  return v.is_null() || (v.is_scalar() && !v.quoted() && v.text() == "None");
+}
+
+std::optional<bool> truth_of(const Value& v) {
+  if (!v.is_scalar() || v.quoted()) return std::nullopt;
+  std::string text = v.text();
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  if (text == "true" || text == "yes" || text == "on") return true;
+  if (text == "false" || text == "no" || text == "off") return false;
+  return std::nullopt;
+}
+
+// Adds the numbers of lists within lists. Returns "" or what is wrong.
+std::string add_numbers(const Value& v, Term::List& out) {
+  if (out.size() >= kMostNumbers) return fmt::format("has more than {} numbers", kMostNumbers);
+  if (!v.is_list()) {
+    double number = 0;
+    std::string why = detail::parse_number(v, number);
+    if (why.empty()) out.push_back(number);
+    return why;
+  }
+  for (const Value& item : v.items())
+    if (std::string why = add_numbers(item, out); !why.empty()) return why;
+  return {};
+}
+
+// Reads a value of the file. Returns "" or what is wrong.
+std::string read(const KeyRow& row, const Value& v, Term& out) {
+  if (row.may_be_null && is_null(v)) return out = Term(), "";
+  switch (row.type) {
+    case KeyType::integer: {
+      std::int64_t number = 0;
+      std::string why = detail::parse_integer(v, number);
+      if (why.empty() && std::abs(number) > 1'000'000'000'000) why = excerpt(v.text()) + " is too large";
+      if (why.empty()) out = static_cast<double>(number);
+      return why;
+    }
+    case KeyType::number: {
+      double number = 0;
+      std::string why = detail::parse_number(v, number);
+      if (why.empty()) out = number;
+      return why;
+    }
+    case KeyType::any: {
+      double number = 0;
+      if (!v.is_scalar()) return detail::is_not(v, "a number or a text");
+      if (const std::optional<bool> truth = truth_of(v))
+        out = *truth;
+      else if (detail::parse_number(v, number).empty())
+        out = number;
+      else
+        out = v.text();
+      return {};
+    }
+    case KeyType::truth: {
+      const std::optional<bool> truth = truth_of(v);
+      if (!truth) return detail::is_not(v, "true or false");
+      out = *truth;
+      return {};
+    }
+    case KeyType::text: {
+      double number = 0;
+      const bool is_other =
+          !v.quoted() && (truth_of(v) || is_null(v) || detail::parse_number(v, number).empty());
+      if (!v.is_scalar() || is_other) return detail::is_not(v, "a text");
+      out = v.text();
+      return {};
+    }
+    case KeyType::list: {
+      Term::List numbers;
+      if (!v.is_list()) return detail::is_not(v, "a list of numbers");
+      std::string why = add_numbers(v, numbers);
+      if (why.empty()) out = std::move(numbers);
+      return why;
+    }
+  }
+  return {};
+}
+
+Value value_of(const Term& term, const Mark& mark) {
+  if (term.truth() != nullptr) return Value::scalar(*term.truth() ? "true" : "false", mark);
+  if (term.text() != nullptr) return Value::scalar(*term.text(), mark);
+  if (term.number() != nullptr) {
+    if (!std::isfinite(*term.number())) throw ExpressionError("no number comes of it");
+    return Value::scalar(number_text(*term.number()), mark);
+  }
+  std::vector<Value> items;
+  for (const double v : *term.list()) items.push_back(Value::scalar(number_text(v), mark));
+  return Value::list(std::move(items), mark);
+}
+
+class Reader {
+ public:
+  Reader(const ModelInstance& instance, const FrontEndClass& of,
+         const ModelAssumptions& assumptions, Problems& problems)
+      : instance_(instance),
+        of_(of),
+        assumptions_(assumptions),
+        problems_(problems),
+        rows_(rows_of(of)) {}
+
+  ModelFrontEnd front_end() {
+    const std::size_t before = problems_.size();
+    read_keys();
+    if (problems_.size() > before) return {};
+    check_needs();
+    if (problems_.size() > before) return {};
+    ModelFrontEnd out;
+    out.title = fmt::format("{} of {}", of_.name, instance_.family->source);
+    for (std::string_view rest = of_.nodes; !rest.empty();) add_node(cut(rest, "\n"), out);
+    for (std::string_view rest = of_.said; !rest.empty();) {
+      std::string_view line = cut(rest, "\n");
+      const std::string_view condition = cut(line, " | ");
+      if (value(condition).holds()) out.said.emplace_back(line);
+    }
+    return out;
+  }
+
+ private:
+  struct Key {
+    Term value;
+    Mark mark;
+    std::string source;  // where it is written
+    bool is_written = false;
+  };
+
+  [[nodiscard]] const KeyRow* row_named(std::string_view name) const {
+    const auto at = std::find_if(rows_.begin(), rows_.end(),
+                                 [name](const KeyRow& row) { return row.name == name; });
+    return at == rows_.end() ? nullptr : &*at;
+  }
+
+  [[nodiscard]] bool is_ignored(std::string_view name) const {
+    const auto has = [name](const auto& names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    return has(words(of_.ignored)) || has(words(instance_.family->ignored)) ||
+           has(assumptions_.left_out);
+  }
+
+  [[nodiscard]] bool is_map_of_keys(std::string_view name) const {
+    return std::any_of(rows_.begin(), rows_.end(), [name](const KeyRow& row) {
+      return row.name.starts_with(name) && row.name.substr(name.size()).starts_with('.');
+    });
+  }
+
+  void problem(const Mark& mark, std::string_view key, const std::string& why) {
+    problems_.add(mark, fmt::format("{}: {}", excerpt(key), why));
+  }
+
+  void take(const std::string& name, const Value& v, const Mark& mark, bool is_of_user) {
+    if (v.is_map() && is_map_of_keys(name)) {
+      for (const Value::Entry& e : v.entries())
+        take(name + "." + e.key, e.value, e.key_mark, is_of_user);
+      return;
+    }
+    const KeyRow* row = row_named(name);
+    if (row == nullptr || (row->is_of_call && !is_of_user)) {
+      if (!is_ignored(name)) unknown(name, mark);
+      return;
+    }
+    Key& key = keys_[row->name];
+    if (key.is_written) return;  // what the user says comes first
+    key.is_written = true;
+    key.mark = v.mark().line > 0 ? v.mark() : mark;
+    key.source = is_of_user ? std::string("as written beside file")
+                            : mark.line > 0 ? fmt::format("line {}", mark.line) : std::string();
+    if (const std::string why = read(*row, v, key.value); !why.empty())
+      problem(key.mark, name, why);
+  }
+
+  void unknown(const std::string& name, const Mark& mark) {
+    std::vector<std::string> names;
+    for (const KeyRow& row : rows_) names.emplace_back(row.name);
+    for (const std::string_view text : {of_.ignored, instance_.family->ignored})
+      for (const std::string_view word : words(text)) names.emplace_back(word);
+    const KeyRow* row = row_named(name);
+    if (row != nullptr)
+      return problem(mark, name,
+                     fmt::format("is an argument of the call of {}, which the class does not read "
+                                 "from a file; write it beside file: {{file: FILE, {}: ...}}",
+                                 of_.name, name));
+    problem(mark, name,
+            fmt::format("{} is not known to have this key, so what it changes is not known{}; "
+                        "where it changes nothing, write {{file: FILE, ignore: [{}]}}",
+                        of_.name, did_you_mean(name, names), excerpt(name)));
+  }
+
+  void read_keys() {
+    for (const Value::Entry& e : assumptions_.keys.entries())
+      take(e.key, e.value, e.key_mark, true);
+    for (const Value::Entry& e : instance_.keys.entries()) take(e.key, e.value, e.key_mark, false);
+    for (const KeyRow& row : rows_) {
+      Key& key = keys_[row.name];
+      Term standard = evaluate(row.standard, [](std::string_view) { return Term(); });
+      if (!key.is_written) {
+        key.value = std::move(standard);
+        key.mark = instance_.mark;
+      } else if (row.is_fixed && !(key.value == standard)) {
+        problem(key.mark, row.name,
+                fmt::format("{} is computed with {} alone", of_.name, row.standard));
+      }
+    }
+  }
+
+  // Evaluates an expression; keys_of_value_ are those that it names.
+  Term value(std::string_view expression) {
+    used_.clear();
+    return evaluate(expression, [this](std::string_view name) {
+      const auto at = keys_.find(name);
+      if (at == keys_.end())
+        throw std::logic_error("no key " + std::string(name) + " of " + std::string(of_.name));
+      if (std::find(used_.begin(), used_.end(), name) == used_.end()) used_.push_back(name);
+      return at->second.value;
+    });
+  }
+
+  void check_needs() {
+    for (std::string_view rest = of_.needs; !rest.empty();) {
+      std::string_view line = cut(rest, "\n");
+      const std::string_view condition = cut(line, " | "), name = cut(line, " | ");
+      const Key& key = keys_.find(name)->second;
+      try {
+        if (value(condition).holds()) continue;
+      } catch (const ExpressionError& error) {
+        problem(key.mark, name, error.what());
+        continue;
+      }
+      problem(key.mark, name, fmt::format("this needs {}, which is not there",
+                                          line));
+    }
+  }
+
+  // The mark and the source of a value made of the keys that were used last.
+  std::pair<Mark, std::string> origin() const {
+    Mark mark = instance_.mark;
+    std::string source;
+    for (const std::string_view name : used_) {
+      const Key& key = keys_.find(name)->second;
+      if (key.is_written && mark.line == instance_.mark.line) mark = key.mark;
+      source += fmt::format("{}{}{}", source.empty() ? "" : "; ", name,
+                            key.is_written ? (key.source.empty() ? "" : ", " + key.source)
+                                           : std::string(" of the class"));
+    }
+    return {mark, source};
+  }
+
+  void add_node(std::string_view line, ModelFrontEnd& out) {
+    if (line.starts_with("if ")) {
+      line.remove_prefix(3);
+      const std::string_view condition = line.substr(0, line.find(": "));
+      line.remove_prefix(condition.size() + 2);
+      if (!holds(condition)) return;
+    }
+    ModelFrontEnd::Node node;
+    node.stage = cut(line, ": {");
+    for (std::string_view option : options_of(line.substr(0, line.size() - 1))) {
+      const std::string_view name = cut(option, ": ");
+      used_.clear();
+      try {
+        const Term term =
+            option.starts_with('=') ? value(option.substr(1)) : Term(std::string(option));
+        if (term.is_none()) continue;
+        auto [mark, source] = origin();
+        node.options.push_back({std::string(name), value_of(term, mark), std::move(source)});
+      } catch (const ExpressionError& error) {
+        const auto [mark, source] = origin();
+        problem(mark, used_.empty() ? name : used_.front(), error.what());
+      }
+    }
+    if (node.stage == "window") {
+      out.window = std::move(node.options.front());
+      out.window_at = out.nodes.size();
+    } else {
+      out.nodes.push_back(std::move(node));
+    }
+  }
+
+  bool holds(std::string_view condition) {
+    try {
+      return value(condition).holds();
+    } catch (const ExpressionError& error) {
+      const auto [mark, source] = origin();
+      problem(mark, used_.empty() ? condition : used_.front(), error.what());
+      return false;
+    }
+  }
+
+  const ModelInstance& instance_;
+  const FrontEndClass& of_;
+  const ModelAssumptions& assumptions_;
+  Problems& problems_;
+  std::vector<KeyRow> rows_;
+  std::map<std::string_view, Key> keys_;
+  std::vector<std::string_view> used_;
+};
+
+}  // namespace
+
+const Value* ModelFrontEnd::Node::find(std::string_view option) const {
+  const auto at = std::find_if(options.begin(), options.end(),
+                               [option](const Option& o) { return o.name == option; });
+  return at == options.end() ? nullptr : &at->value;
+}
+
+const ModelFrontEnd::Node& ModelFrontEnd::main() const {
+  const auto at = std::find_if(nodes.begin(), nodes.end(), [](const Node& n) {
+    return n.stage == "mel" || n.stage == "samples";
+  });
+  if (at == nodes.end()) throw std::logic_error("a front end without mel or samples");
+  return *at;
+}
+
+int ModelFrontEnd::sample_rate() const {
+  const Node& node = main();
+  if (const Value* rate = node.find("sample_rate")) {
+    double number = 0;
+    constexpr double kMost = 1e9;
+    return detail::parse_number(*rate, number).empty() && std::abs(number) < kMost
+               ? static_cast<int>(number)
+               : 0;
+  }
+  const Value* preset = node.find("preset");
+  for (const FrontEnd* of = preset == nullptr ? nullptr : find_front_end(preset->text());
+       of != nullptr;) {
+    if (const int rate = of->sample_rate_of(node.stage); rate > 0) return rate;
+    const FrontEnd* base = nullptr;
+    for (const FrontEndNode& n : of->nodes())
+      if (n.stage == node.stage) base = find_front_end(n.find("preset"));
+    of = base;
+  }
+  return 0;
+}
+
+ModelFrontEnd read_class(const ModelInstance& instance, const ModelAssumptions& assumptions,
+                         Problems& problems) {
+  const FrontEndFamily& family = *instance.family;
+  for (const FrontEndClass& of : family.classes)
+    if (of.name == instance.class_name)
+      return Reader(instance, of, assumptions, problems).front_end();
+  for (const auto& [name, why] : family.refused)
+    if (name == instance.class_name) {
+      problems.add(instance.mark, fmt::format("{} is not computed: {}", name, why));
+      return {};
+    }
+  std::vector<std::string> names;
+  for (const FrontEndClass& of : family.classes) names.emplace_back(of.name);
+  problems.add(instance.mark,
+               fmt::format("{} is no class of {} that is known here{}; known are {}",
+                           excerpt(instance.class_name), family.source,
+                           did_you_mean(instance.class_name, names), fmt::join(names, ", ")));
+  return {};
+}
+
+std::string classes_markdown() {
+  std::string out;
+  for (const FrontEndFamily* family : front_end_families()) {
+    out += fmt::format("\n### {}\n\n| class | keys | of the call | must be | no influence |\n"
+                       "|---|---|---|---|---|\n",
+                       family->source);
+    for (const FrontEndClass& of : family->classes) {
+      std::string keys, call, fixed, ignored;
+      const auto add = [](std::string& to, std::string_view name) {
+        to += fmt::format("{}`{}`", to.empty() ? "" : ", ", name);
+      };
+      for (const KeyRow& row : rows_of(of)) {
+        if (row.is_fixed)
+          add(fixed, fmt::format("{}: {}", row.name, row.standard));
+        else
+          add(row.is_of_call ? call : keys, row.name);
+      }
+      for (const std::string_view name : words(of.ignored)) add(ignored, name);
+      out += fmt::format("| `{}` | {} | {} | {} | {} |\n", of.name, keys, call, fixed, ignored);
+    }
+    for (const auto& [name, why] : family->refused)
+      out += fmt::format("| `{}` | refused: {} | | | |\n", name, why);
+    std::string common;
+    for (const std::string_view name : words(family->ignored))
+      common += fmt::format("{}`{}`", common.empty() ? "" : ", ", name);
+    if (!common.empty()) out += fmt::format("\nNo influence in every class: {}.\n", common);
+  }
+  return out;
+}
+
+}  // namespace melflow
