@@ -33,6 +33,11 @@ Json value_schema(const Field& f, const std::string& type) {
     return {{"type", "object"},
             {"additionalProperties", false},
             {"properties", properties(f.children)}};
+  if (type == "choice or path")  // a name of none of the choices, or a map that names a file
+    return {{"anyOf",
+             {{{"enum", as_written(f.choices)}},
+              {{"type", "string"}, {"pattern", "[^a-z0-9_]"}},
+              {{"type", "object"}, {"required", {"file"}}}}}};
   if (!f.choices.empty() && !type.starts_with("list of ")) return {{"enum", as_written(f.choices)}};
   if (type == "integer" || type == "number") return number(f, type.c_str());
   if (type == "true or false") return {{"type", "boolean"}};

@@ -25,7 +25,7 @@ struct StagesArguments {
 
 void print_option(const OptionRow& row) {
   std::string type = row.type;
-  if (!row.allowed.empty()) type += (row.type == "choice" ? ": " : ", ") + row.allowed;
+  if (!row.allowed.empty()) type += (row.type.starts_with("choice") ? ": " : ", ") + row.allowed;
   if (!row.default_text.empty()) type += "; default " + row.default_text;
   say(stdout, "  {}  ({})\n      {}\n", row.name, type, row.doc);
 }

@@ -35,7 +35,7 @@ struct SamplesPreset {
 
 template <>
 struct OptionType<SamplesPreset> {
-  static std::string name() { return "choice"; }
+  static std::string name() { return "choice or path"; }
   static std::vector<std::string> choices() {
     std::vector<std::string> out{"none"};
     for (const FrontEnd& f : front_ends())
@@ -45,7 +45,8 @@ struct OptionType<SamplesPreset> {
   static std::string parse(const Value& v, SamplesPreset& out) {
     const std::vector<std::string> all = choices();
     if (!v.is_null() && std::find(all.begin(), all.end(), v.text()) == all.end())
-      return fmt::format("{} is not one of {}{}", detail::describe_value(v), fmt::join(all, ", "),
+      return fmt::format("{} is not one of {}, or the path of a model's file{}",
+                         detail::describe_value(v), fmt::join(all, ", "),
                          v.is_scalar() ? did_you_mean(v.text(), all) : "");
     out.of = find_front_end(v.text());
     return {};

@@ -104,8 +104,8 @@ std::string OptionType<PresetChoice>::parse(const Value& v, PresetChoice& out) {
   }
   const MelPreset* found = v.is_scalar() ? find_preset(v.text()) : nullptr;
   if (found == nullptr)
-    return fmt::format("{} is not one of {}{}", detail::describe_value(v),
-                       fmt::join(choices(), ", "),
+    return fmt::format("{} is not one of {}, or the path of a model's file{}",
+                       detail::describe_value(v), fmt::join(choices(), ", "),
                        v.is_scalar() ? did_you_mean(v.text(), choices()) : "");
   out.preset = found;
   return {};

@@ -60,7 +60,7 @@ struct PresetChoice {
 };
 template <>
 struct OptionType<PresetChoice> {
-  static std::string name() { return "choice"; }
+  static std::string name() { return "choice or path"; }
   static std::vector<std::string> choices();
   static std::string parse(const Value& v, PresetChoice& out);
   static Value echo(const PresetChoice& c) {

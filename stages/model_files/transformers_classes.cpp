@@ -20,7 +20,9 @@ constexpr FrontEndClass kClasses[] = {
      "mel: {preset: whisper, sample_rate: =sampling_rate, n_fft: =n_fft, hop: =hop_length, "
      "n_mels: =feature_size, fmax: =none if sampling_rate == 16000 else 8000, "
      "dither: =dither if dither > 0 else none}",
-     "dither > 0 | dither: noise of melflow's own generator"},
+     "dither > 0 | dither: noise of melflow's own generator\n"
+     "do_normalize | the class normalises what it cuts at chunk_length, here a longer recording is "
+     "normalised whole, unless a segment cuts it"},
     {"Qwen3ASRFeatureExtractor",
      "feature_size=128 sampling_rate=16000 hop_length=160 chunk_length=30 n_fft=400 dither==0.0 "
      "n_window=50 min_length=8000 padding_value==0.0 padding_side=='right'",
@@ -53,7 +55,7 @@ constexpr FrontEndClass kClasses[] = {
      "true | the class makes windows of chunk_length of longer recordings, here they stay whole"},
     {"VoxtralRealtimeFeatureExtractor",
      "feature_size=128 sampling_rate=16000 hop_length=160 n_fft=400 global_log_mel_max:num?=1.5",
-     "center==true", "win_length mel_filters window", "",
+     "center==true", "win_length padding_value padding_side mel_filters window", "",
      "mel: {preset: whisper_large_v3, sample_rate: =sampling_rate, n_fft: =n_fft, hop: =hop_length, "
      "n_mels: =feature_size, fmax: =none if sampling_rate == 16000 else 8000, "
      "top_db: =80 if global_log_mel_max == none else 'none', "
@@ -62,7 +64,7 @@ constexpr FrontEndClass kClasses[] = {
     {"ASTFeatureExtractor",
      "sampling_rate=16000 num_mel_bins=128 max_length=1024 do_normalize=true mean=-4.2677393 "
      "std=4.5689974",
-     "", "feature_size mel_filters window", "",
+     "", "feature_size padding_value padding_side mel_filters window", "",
      "mel: {preset: ast, sample_rate: =sampling_rate, "
      "n_fft: =pow2(int(sampling_rate * 0.001 * 25)), "
      "win_length: =int(sampling_rate * 0.001 * 25), hop: =int(sampling_rate * 0.001 * 10), "

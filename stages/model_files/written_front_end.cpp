@@ -75,8 +75,10 @@ std::vector<NodeSpec> written_front_end(const NodeSpec& spec, std::string_view s
   const Value* window_length =
       windows == writing.before.end() ? nullptr : (*windows)->options.find("length");
   std::vector<Node> nodes = of.nodes;
+  // Unlike a segment it comes behind normalize_samples, which would count its zeros.
   if (!of.window.name.empty() && window_length == nullptr)
-    nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(of.window_at),
+    nodes.insert(std::find_if(nodes.begin(), nodes.end(),
+                              [stage](const Node& n) { return n.stage == stage; }),
                  Node{"fit_samples", {of.window}});
   else if (!of.window.name.empty() && !is_equal(*window_length, of.window.value, of.sample_rate()))
     note(fmt::format("takes windows of {}, and those here have {}", of.window.value.text(),

@@ -251,11 +251,11 @@ TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is
   CHECK(read_text(folder / "mine.yaml") == read_text(folder / "melflow.yaml"));
 }
 
-TEST_CASE("cli: docs/features.md has what `melflow stages --presets` prints now") {
+TEST_CASE("cli: docs/features.md has what `melflow presets --markdown` prints now") {
   const TempFolder folder;
-  const Ended e = run(folder, {kMelflow, "stages", "--presets"});
+  const Ended e = run(folder, {kMelflow, "presets", "--markdown"});
   const bool is_current = has(read_text(fs::path(test::source_path("docs/features.md"))), e.out);
-  CHECK_MESSAGE(is_current, "stale: the table of `melflow stages --presets` in docs/features.md");
+  CHECK_MESSAGE(is_current, "stale: the table of `melflow presets --markdown` in docs/features.md");
 }
 
 TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a preset") {

@@ -110,7 +110,7 @@ def error_of(name, x):
     options = {"sample_rate": rate, **front_end_cases.mel_options(nodes)}
     o = option_table.resolve({k: v for k, v in options.items() if k != "filters"})
     o["filters"] = getattr(front_end_cases, options["filters"] + "_filters")() if "filters" in options else []
-    before, after = front_end_cases.around(nodes["mel"]["preset"])
+    before, after = front_end_cases.around(nodes["mel"]["preset"]) if "preset" in nodes["mel"] else ([], [])
     names = list(nodes)
     written = [(n, nodes[n]) for n in names[:names.index("mel")]]
     heard = len(x)  # what follows is the window's padding

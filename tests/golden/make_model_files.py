@@ -36,6 +36,14 @@ def text_of(preset):
     return preset if isinstance(preset, str) else json.dumps(preset)
 
 
+def nodes_in_order(of):
+    """The nodes of a file, with what cuts and fills up to the class's length."""
+    nodes = [tuple(node) for node in of["nodes"]]
+    if of["window"]:
+        nodes.insert([stage for stage, _ in nodes].index("mel"), ("fit_samples", {"length": of["window"]}))
+    return dict(nodes)
+
+
 def stored(path):
     data = path.read_bytes()
     try:
@@ -56,9 +64,7 @@ def made(name):
         if name in model_file_cases.REFUSED:
             return dict(out, refused=model_file_cases.REFUSED[name])
         of = json.loads(melflow._melflow.model_nodes(text_of(filled(preset, folder))))  # pylint: disable=protected-access
-        nodes = dict(of["nodes"])
-        if of["window"]:  # cut and filled, before what else there is
-            nodes = {"fit_samples": {"length": of["window"]}, **nodes}
+        nodes = nodes_in_order(of)
         front_end_cases.CASES[name] = nodes
         front_end_libraries.FRONT_ENDS[name] = (rate, source, lambda x: judge(folder, x))
         case = make_front_ends.case(name)

@@ -100,7 +100,7 @@ hf("hf_parakeet128", "ParakeetFeatureExtractor", feature_size=128, preemphasis=N
 hf("hf_cohere", "CohereAsrFeatureExtractor", preset={"file": "FILE", "dither": 0}, read=dict(dither=0.0))
 hf("hf_cohere_dither", "CohereAsrFeatureExtractor")
 REFUSED["hf_cohere_dither"] = "dither: this needs the noise of torch's generator"
-hf("hf_nemotron", "NemotronAsrStreamingFeatureExtractor")
+hf("hf_nemotron", "NemotronAsrStreamingFeatureExtractor", mel_filters_dtype="float32")
 hf("hf_lasr", "LasrFeatureExtractor")
 hf("hf_lasr_other", "LasrFeatureExtractor", feature_size=64, hop_length=200, win_length=512)
 hf("hf_gemma3n", "Gemma3nAudioFeatureExtractor")

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "pipeline/stage/registry.h"
@@ -38,18 +36,7 @@ std::string computed(std::string_view expression) {
   }
 }
 
-class Files {
- public:
-  std::string write(const std::string& name, const std::string& text) {
-    const std::string path = (folder_.path() / name).string();
-    std::ofstream(path) << text;
-    return path;
-  }
-  [[nodiscard]] std::string path() const { return folder_.path().string(); }
-
- private:
-  test::TemporaryFolder folder_;
-};
+using Files = test::TempFolder;
 
 // Returns the problems with a file, without its folder; "" for none.
 std::string problems_of(const Value& preset, const std::string& folder) {
