@@ -20,9 +20,9 @@
 namespace melflow {
 namespace {
 
-int rate_of(const FrontEnd& f) {
+int rate_of_preset(const FrontEnd& f) {
   const MelPreset* of_mel = find_preset(f.name);
-  return of_mel != nullptr ? of_mel->options.sample_rate : f.sample_rate_of("samples");
+  return of_mel != nullptr ? of_mel->options.sample_rate : f.sample_rate_of_preset("samples");
 }
 
 // The table of docs/features.md.
@@ -32,20 +32,20 @@ std::string presets_markdown() {
     std::string nodes(f.text);
     for (std::size_t at = 0; (at = nodes.find('\n', at)) != nodes.npos;)
       nodes.replace(at, 1, "`, `");
-    out += fmt::format("| `{}` | {} | {} | {} | `{}` |\n", f.name, f.summary, f.source, rate_of(f),
+    out += fmt::format("| `{}` | {} | {} | {} | `{}` |\n", f.name, f.summary, f.source, rate_of_preset(f),
                        nodes);
   }
   return out;
 }
 
-int print_list() {
+int print_presets() {
   std::size_t name = 0, source = 0;
   for (const FrontEnd& f : front_ends()) {
     name = std::max(name, f.name.size());
     source = std::max(source, f.source.size());
   }
   for (const FrontEnd& f : front_ends())
-    say(stdout, "{:<{}}  {:>6} Hz  {:<{}}  {}\n", f.name, name, rate_of(f), f.source, source,
+    say(stdout, "{:<{}}  {:>6} Hz  {:<{}}  {}\n", f.name, name, rate_of_preset(f), f.source, source,
         f.summary);
   say(stdout,
       "\n`melflow presets NAME` shows the nodes of one, `melflow presets FILE` those of a model's "
@@ -53,9 +53,9 @@ int print_list() {
   return kDone;
 }
 
-int print_one(const std::string& name) {
+int print_front_end(const std::string& name) {
   if (const FrontEnd* of = find_front_end(name)) {
-    say(stdout, "{}: {}\n  {}, {} Hz\n\n{}\n", of->name, of->summary, of->source, rate_of(*of),
+    say(stdout, "{}: {}\n  {}, {} Hz\n\n{}\n", of->name, of->summary, of->source, rate_of_preset(*of),
         of->text);
     return kDone;
   }
@@ -94,8 +94,8 @@ Action add_presets(CLI::App& verb) {
       "Example:\n  melflow presets\n  melflow presets seamless\n  melflow presets "
       "whisper-small/preprocessor_config.json");
   return [arguments]() -> int {
-    if (!arguments->name.empty()) return print_one(arguments->name);
-    if (!arguments->markdown && !arguments->classes) return print_list();
+    if (!arguments->name.empty()) return print_front_end(arguments->name);
+    if (!arguments->markdown && !arguments->classes) return print_presets();
     put(stdout, arguments->markdown ? presets_markdown() : classes_markdown());
     return kDone;
   };

@@ -260,23 +260,31 @@ class Parser {
   }
   void skip_else() {
     if (!take("else")) wrong();
-    const bool was_skipped = std::exchange(is_skipped_, true);
-    choice();
+    unless(true, [this] { return choice(); });
+  }
+  // Evaluates what is next, or only passes it.
+  template <class F>
+  Term unless(bool is_passed, F next) {
+    const bool was_skipped = std::exchange(is_skipped_, is_skipped_ || is_passed);
+    Term out = next();
     is_skipped_ = was_skipped;
+    return out;
   }
   Term any() {
     Term out = all();
     while (take("or")) {
-      Term other = all();
-      if (!out.holds()) out = std::move(other);
+      const bool is_decided = out.holds();
+      Term other = unless(is_decided, [this] { return all(); });
+      if (!is_decided) out = std::move(other);
     }
     return out;
   }
   Term all() {
     Term out = negation();
     while (take("and")) {
-      Term other = negation();
-      if (out.holds()) out = std::move(other);
+      const bool is_decided = !out.holds();
+      Term other = unless(is_decided, [this] { return negation(); });
+      if (!is_decided) out = std::move(other);
     }
     return out;
   }

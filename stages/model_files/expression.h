@@ -3,7 +3,7 @@
 //   int(sampling_rate * 25 * 0.001)    'fixed' if do_normalize else 'none'    pow2(frame) * 2
 //
 // Python's operators and precedence, without calls of anything but the functions named in
-// expression.cpp. Of a choice only the value that is taken is evaluated.
+// expression.cpp. Of a choice, `and` and `or` only what decides is evaluated.
 #pragma once
 
 #include <functional>

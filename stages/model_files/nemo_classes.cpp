@@ -39,7 +39,7 @@ constexpr FrontEndClass kNemoClasses[] = {
      "power: =mag_power, n_mels: =features, fmin: =lowfreq, fmax: =highfreq or none, "
      "norm: ='none' if mel_norm == none else pick(mel_norm, 'slaney', 'slaney'), "
      "log: ='ln' if log else 'none', "
-     "log_offset: =none if not log else 0 if log_zero_guard_type == 'clamp' else "
+     "log_offset: =0 if not log or log_zero_guard_type == 'clamp' else "
      "float32(log_zero_guard_value), "
      "amin: =none if not log or pick(log_zero_guard_type, 'add', 'add', 'clamp', 'clamp') == 'add' "
      "else float32(log_zero_guard_value), "

@@ -182,7 +182,7 @@ lhotse("lh_fbank", "Fbank")
 lhotse("lh_fbank_own", "Fbank", torchaudio_compatible_mel_scale=False, norm_filters=True, num_mel_bins=40, window_type="hamming")
 lhotse("lh_fbank_8k", "Fbank", sampling_rate=8000, high_freq=0.0, snip_edges=True, window_type="blackman", use_fft_mag=True)
 lhotse("lh_mfcc", "Mfcc")
-lhotse("lh_mfcc_other", "Mfcc", num_ceps=20, num_filters=40, cepstral_lifter=0, preemph_coeff=0.0, remove_dc_offset=False)
+lhotse("lh_mfcc_other", "Mfcc", num_ceps=20, num_filters=40, cepstral_lifter=10, preemph_coeff=0.0, remove_dc_offset=False)
 lhotse("lh_spectrogram", "Spectrogram", round_to_power_of_two=False)
 lhotse("lh_logspec", "LogSpectrogram", frame_length=0.02, window_type="hanning")
 
@@ -198,8 +198,9 @@ def kaldi(name, function, text, rate=16000, preset=None):
                 if line:
                     key, _, value = line[2:].partition("=")
                     value = value.strip()
-                    options[key.strip().replace("-", "_")] = {"true": True, "": True, "false": False}.get(
-                        value, value if value.isalpha() else float(value) if "." in value or "rate" in key or "freq" in key else int(value))
+                    known = {"true": True, "": True, "false": False}
+                    options[key.strip().replace("-", "_")] = known[value] if value in known else value if value.isalpha() else (
+                        float(value) if "." in value or "freq" in key else int(value))
         for not_there in ("allow_downsample", "output_format", "verbose"):
             options.pop(not_there, None)
         return array(getattr(torchaudio.compliance.kaldi, function)(tensor(x)[None] * 32768, **options))
@@ -260,7 +261,7 @@ nemo("nemo_archive", archive=True, features=128)
 nemo("nemo_interpolated", sample_rate="${sample_rate}", pad_to=16, normalize="all_features")
 nemo("nemo_streaming", normalize="NA", use_torchaudio=True, stft_conv=False)
 nemo("nemo_quartznet", features=64, window_size=0.02, pad_to=16, n_fft="left out", nb_augmentation_prob=0.1)
-nemo("nemo_clamp", log_zero_guard_type="clamp", log_zero_guard_value="eps", mag_power=1.0, preemph=None, normalize=None, window="hamming")
+nemo("nemo_clamp", log_zero_guard_type="clamp", log_zero_guard_value=1e-6, mag_power=1.0, preemph=None, normalize=None, window="hamming")
 nemo("nemo_fastpitch", 22050, sample_rate=22050, window_size=None, window_stride=None, n_window_size=1024, n_window_stride=256, n_fft=1024, lowfreq=0,
      highfreq=8000, mag_power=1.0, preemph=None, normalize=None, log_zero_guard_type="add", log_zero_guard_value=1e-5, mel_norm="slaney")
 nemo("nemo_exactpad", 22050, sample_rate=22050, window_size=None, window_stride=None, n_window_size=1024, n_window_stride=256, n_fft=1024, highfreq=None,
@@ -271,7 +272,9 @@ nemo("nemo_exactpad", 22050, sample_rate=22050, window_size=None, window_stride=
 
 def speechbrain(name, text, key="compute_features", rate=16000, preset=None):
     def judge(folder, x):
+        import ruamel.yaml
         from hyperpyyaml import load_hyperpyyaml
+        ruamel.yaml.Loader.max_depth = None  # which its newest versions ask for
         with open(os.path.join(folder, "hyperparams.yaml"), encoding="utf-8") as file:
             of = load_hyperpyyaml(file)[key]
         return array(of.eval()(tensor(x)[None])[0])
@@ -323,7 +326,7 @@ mfcc: !new:speechbrain.lobes.features.MFCC
 
 def am_mvn(shift, scale):
     def line(values):
-        return "<LearnRateCoef> 0 [ " + " ".join(f"{v:.6f}" for v in values) + " ]"
+        return "<LearnRateCoef> 0 [ " + " ".join(repr(v) for v in values) + " ]"
     size = len(shift)
     return f"<Nnet>\n<Splice> {size} {size}\n[ 0 ]\n<AddShift> {size} {size}\n{line(shift)}\n<Rescale> {size} {size}\n{line(scale)}\n</Nnet>\n"
 
