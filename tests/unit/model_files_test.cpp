@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "config/load.h"
 #include "pipeline/stage/registry.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/front_ends.h"
@@ -264,6 +265,34 @@ TEST_CASE("model files: hostile texts are refused, and nothing of them is execut
     bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) +
             ", *a" + std::to_string(i - 1) + "]\n";
   CHECK(said("config.yaml", bomb).find("keys and values, the maximum") != std::string::npos);
+}
+
+TEST_CASE("model files: a pipeline has the nodes in the place of the preset, a stored one reads none") {
+  Files files;
+  const std::string path = files.write("preprocessor_config.json", kWhisper);
+  const auto load = [&](const std::string& preset, Trust trust) {
+    LoadOptions options;
+    options.trust = trust;
+    return load_plan_text(
+        "version: 1\ngraph:\n  files: {stage: file_list, root: /}\n  resample: {stage: resample, "
+        "from: files, rate: 16000}\n  mel: {stage: mel, from: resample, preset: " +
+            preset + "}\n  rows: {stage: batches, from: mel}\n",
+        "p.yaml", options);
+  };
+  const Plan plan = load(path, {});
+  const Value& graph = *plan.settings.config.find("graph");
+  CHECK(graph.find("mel_fit_samples")->find("length")->text() == "30s");
+  CHECK(graph.find("mel")->find("n_mels")->text() == "128");
+  CHECK(graph.find("mel")->find("preset")->text() == "whisper");
+  CHECK(graph.find("mel")->find("preset_of")->text().starts_with(
+      "WhisperFeatureExtractor of transformers 5.24.0, xxh3 "));
+  CHECK(to_json(plan.settings.config).find(files.path()) == std::string::npos);
+  for (const std::string& preset : {path, "{file: " + path + "}"}) {
+    CHECK_THROWS_WITH(load(preset, Trust::in_stored(false)),
+                      doctest::Contains("this configuration would read the model's file"));
+    CHECK_NOTHROW(load(preset, Trust::in_stored(true)));
+  }
+  CHECK_NOTHROW(load("whisper", Trust::in_stored(false)));
 }
 
 }  // namespace melflow::model_files_test
