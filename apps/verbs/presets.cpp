@@ -22,7 +22,7 @@ namespace {
 
 int rate_of_preset(const FrontEnd& f) {
   const MelPreset* of_mel = find_preset(f.name);
-  return of_mel != nullptr ? of_mel->options.sample_rate : f.sample_rate_of_preset("samples");
+  return of_mel != nullptr ? of_mel->options.sample_rate : f.sample_rate_of("samples");
 }
 
 // The table of docs/features.md.

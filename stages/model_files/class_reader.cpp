@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 
 #include "pipeline/base/text.h"
 #include "pipeline/options/option_type.h"
+#include "pipeline/stage/registry.h"
 #include "stages/front_ends.h"
 #include "stages/model_files/expression.h"
 #include "stages/model_files/front_end_class.h"
@@ -59,7 +61,7 @@ enum class KeyType { integer, number, truth, text, list, any };
 struct KeyRow {
   std::string_view name;
   KeyType type = KeyType::number;
-  bool may_be_null = false, is_fixed = false, is_of_call = false;
+  bool may_be_null = false, is_fixed = false, is_of_call = false, has_type = true;
   std::string_view standard;  // an expression
 };
 
@@ -192,6 +194,25 @@ Value value_of(const Term& term, const Mark& mark) {
   return Value::list(std::move(items), mark);
 }
 
+// Keys that say how a batch is padded, of every class of Transformers.
+constexpr std::pair<std::string_view, std::string_view> kOfBatches[] = {
+    {"feature_size", "int"},
+    {"padding_value", "num"},
+    {"padding_side", "text"},
+    {"return_attention_mask", "bool?"}};
+
+// The row of a key without influence, "name" or "name:type".
+KeyRow ignored_key(std::string_view word) {
+  KeyRow out;
+  out.name = cut(word, ":");
+  for (const auto& [name, type] : kOfBatches)
+    if (out.name == name && word.empty()) word = type;
+  out.has_type = !word.empty();
+  out.may_be_null = word.ends_with('?');
+  if (out.has_type) out.type = type_named(word.substr(0, word.size() - (out.may_be_null ? 1 : 0)));
+  return out;
+}
+
 class Reader {
  public:
   Reader(const ModelInstance& instance, const FrontEndClass& of,
@@ -216,10 +237,60 @@ class Reader {
       const std::string_view condition = cut(line, " | ");
       if (value(condition).holds()) out.said.emplace_back(line);
     }
+    check_options(out);
     return out;
   }
 
  private:
+  // Adds problems of options with the keys that they are from, which the stage does not know.
+  void check_options(const ModelFrontEnd& front) {
+    for (const ModelFrontEnd::Node& node : front.nodes) {
+      const StageInfo* stage = Registry::global().find(node.stage);
+      if (stage == nullptr) continue;  // of a program without it
+      Value options = Value::map({});
+      for (const ModelFrontEnd::Option& option : node.options)
+        options.set(option.name, option.value);
+      Problems found;
+      stage->configure()->schema().read(options, "", found);
+      for (const Problem& p : found.sorted())
+        problem_of_option(node, p.message.substr(0, p.message.find(':')), p.message);
+      if (node.stage != "mel" || !found.empty()) continue;
+      const double rate = number_in(node, "sample_rate"), n_fft = number_in(node, "n_fft");
+      if (const double fmax = number_in(node, "fmax"); rate > 0 && fmax > rate / 2)
+        problem_of_option(node, "fmax",
+                          fmt::format("{} Hz are more than half of the rate ({} Hz, {})", fmax,
+                                      rate, source_of(node, "sample_rate")));
+      if (const double window = number_in(node, "win_length"); n_fft > 0 && window > n_fft)
+        problem_of_option(node, "win_length",
+                          fmt::format("a window of {} is longer than the transform of {} ({})",
+                                      window, n_fft, source_of(node, "n_fft")));
+      // The filters of audio_utils.mel_filter_bank have other bins then.
+      if (instance_.family == &kTransformers)
+        for (const char* name : {"sample_rate", "n_fft"})
+          if (std::fmod(number_in(node, name), 2) != 0)
+            problem_of_option(node, name, "an odd number is not computed");
+    }
+  }
+
+  static std::string source_of(const ModelFrontEnd::Node& node, std::string_view name) {
+    for (const ModelFrontEnd::Option& option : node.options)
+      if (option.name == name && !option.source.empty()) return option.source;
+    return "of the class";
+  }
+
+  static double number_in(const ModelFrontEnd::Node& node, std::string_view name) {
+    const Value* value = node.find(name);
+    double number = 0;
+    return value != nullptr && detail::parse_number(*value, number).empty() ? number : 0;
+  }
+
+  void problem_of_option(const ModelFrontEnd::Node& node, const std::string& name,
+                         const std::string& why) {
+    const Value* value = node.find(name);
+    problem(value != nullptr ? value->mark() : instance_.mark, source_of(node, name),
+            fmt::format("{}.{}: {}", node.stage, name, why));
+  }
+
   struct Key {
     Term value;
     Mark mark;
@@ -233,12 +304,16 @@ class Reader {
     return at == rows_.end() ? nullptr : &*at;
   }
 
-  [[nodiscard]] bool is_ignored(std::string_view name) const {
-    const auto has = [name](const auto& names) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    };
-    return has(words(of_.ignored)) || has(words(instance_.family->ignored)) ||
-           has(assumptions_.left_out);
+  // The row of a key without influence, whose value still has a type; nothing where it has some.
+  [[nodiscard]] std::optional<KeyRow> ignored_row(std::string_view name) const {
+    const auto& out = assumptions_.left_out;
+    if (std::find(out.begin(), out.end(), name) != out.end()) return ignored_key(name);
+    for (const std::string_view text : {of_.ignored, instance_.family->ignored})
+      for (const std::string_view word : words(text)) {
+        const std::string_view of = word.substr(0, word.find(':'));
+        if (of == name) return ignored_key(word);
+      }
+    return std::nullopt;
   }
 
   [[nodiscard]] bool is_map_of_keys(std::string_view name) const {
@@ -259,7 +334,11 @@ class Reader {
     }
     const KeyRow* row = row_named(name);
     if (row == nullptr || (row->is_of_call && !is_of_user)) {
-      if (!is_ignored(name)) unknown(name, mark);
+      const std::optional<KeyRow> ignored = ignored_row(name);
+      if (!ignored) return unknown(name, mark);
+      Term value;  // of another type it would make the class fail
+      if (const std::string why = ignored->has_type ? read(*ignored, v, value) : ""; !why.empty())
+        problem(v.mark().line > 0 ? v.mark() : mark, name, why);
       return;
     }
     Key& key = keys_[row->name];
@@ -276,7 +355,8 @@ class Reader {
     std::vector<std::string> names;
     for (const KeyRow& row : rows_) names.emplace_back(row.name);
     for (const std::string_view text : {of_.ignored, instance_.family->ignored})
-      for (const std::string_view word : words(text)) names.emplace_back(word);
+      for (const std::string_view word : words(text))
+        names.emplace_back(word.substr(0, word.find(':')));
     const KeyRow* row = row_named(name);
     if (row != nullptr)
       return problem(mark, name,
@@ -472,7 +552,7 @@ std::string classes_markdown() {
         else
           add(row.is_of_call ? call : keys, row.name);
       }
-      for (const std::string_view name : words(of.ignored)) add(ignored, name);
+      for (const std::string_view word : words(of.ignored)) add(ignored, ignored_key(word).name);
       out += fmt::format("| `{}` | {} | {} | {} | {} |\n", of.name, keys, call, fixed, ignored);
     }
     for (const auto& [name, why] : family->refused)

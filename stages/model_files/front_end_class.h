@@ -8,7 +8,7 @@
 //            error. Types: int, num, bool, text, list (of numbers), any (one value), each
 //            with ? where null is allowed; omitted, it is that of the default. A key within a map is "map.key".
 //   call     the same, of what no file has: arguments of the call.
-//   ignored  names of keys that have no influence on values.
+//   ignored  names of keys that have no influence on values, also name:type.
 //   needs    lines "EXPRESSION | KEY | what would be needed": an error where it does not hold.
 //   nodes    as in stages/front_ends.cpp; a value after '=' is an expression of keys, and an option
 //            without a value (none) is omitted. "if EXPRESSION: " before a node. `window` is the

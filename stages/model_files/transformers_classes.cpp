@@ -76,7 +76,8 @@ constexpr FrontEndClass kClasses[] = {
      "feature_size=80 sampling_rate=16000 num_mel_bins=80 stride=2 padding_value=0.0 "
      "padding_side=='right'",
      "do_normalize_per_mel_bins=true pad_to_multiple_of:int?=2", "mel_filters window",
-     "feature_size > 1 | feature_size | a class that does not fail",
+     "feature_size > 1 | feature_size | a class that does not fail\n"
+     "stride > 0 | stride | a stride above 0",
      "mel: {preset: kaldi, sample_rate: =sampling_rate, n_mels: =num_mel_bins, "
      "normalize: ='per_feature' if do_normalize_per_mel_bins else none, "
      "norm_eps: =1e-7 if do_normalize_per_mel_bins else none, "
@@ -321,8 +322,8 @@ constexpr FrontEndClass kClasses[] = {
      "feature_size=80 sampling_rate=16000 hop_length=160 n_fft=512 win_length=400 "
      "preemphasis=0.97 mel_min_frequency:num=0 mel_max_frequency:num=7690",
      "",
-     "padding_value padding_side audio_compression_rate audio_downsample_rate audio_feat_stride "
-     "mel_filters",
+     "padding_value padding_side audio_compression_rate:int audio_downsample_rate:int "
+     "audio_feat_stride:int mel_filters",
      "",
      "mel: {preset: phi4, sample_rate: =sampling_rate, preemphasis: =preemphasis, n_fft: =n_fft, "
      "win_length: =win_length, hop: =hop_length, n_mels: =feature_size, "

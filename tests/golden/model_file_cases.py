@@ -56,7 +56,8 @@ def hf(name, kind, key="input_features", rate=16000, given=None, transposed=Fals
         with open(path, encoding="utf-8") as file:
             fields = json.load(file)
         fields = fields["feature_extractor"] if nested else fields
-        out = one.from_dict({**fields, **(read or {})})(x, sampling_rate=rate, return_tensors="pt", **(call or {}))[key][0]
+        of = one.from_dict({**fields, **(read or {})})
+        out = of(x, sampling_rate=of.sampling_rate, return_tensors="pt", **(call or {}))[key][0]
         out = array(out)
         out = given(out) if given is not None else out
         return out.T if transposed else out
@@ -137,7 +138,7 @@ hf("hf_speecht5", "SpeechT5FeatureExtractor", "input_values", given=samples, do_
 
 def of_target(folder, x):
     of = transformers.SpeechT5FeatureExtractor.from_pretrained(folder)
-    return array(of(audio_target=x, sampling_rate=16000, return_tensors="pt")["input_values"][0])
+    return array(of(audio_target=x, sampling_rate=of.sampling_rate, return_tensors="pt")["input_values"][0])
 
 
 add("hf_speecht5_target", 16000, "transformers, SpeechT5FeatureExtractor(audio_target)",
@@ -147,7 +148,7 @@ add("hf_speecht5_target", 16000, "transformers, SpeechT5FeatureExtractor(audio_t
 
 def gemma4(folder, x):
     of = transformers.Gemma4AudioFeatureExtractor.from_pretrained(folder)
-    return array(of([x], sampling_rate=16000, return_tensors="pt")["input_features"][0])
+    return array(of([x], sampling_rate=of.sampling_rate, return_tensors="pt")["input_features"][0])
 
 
 add("hf_gemma4", 16000, "transformers, Gemma4AudioFeatureExtractor",
