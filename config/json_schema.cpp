@@ -33,11 +33,6 @@ Json value_schema(const Field& f, const std::string& type) {
     return {{"type", "object"},
             {"additionalProperties", false},
             {"properties", properties(f.children)}};
-  if (type == "choice or path")  // a name of none of the choices, or a map that names a file
-    return {{"anyOf",
-             {{{"enum", as_written(f.choices)}},
-              {{"type", "string"}, {"pattern", "[^a-z0-9_]"}},
-              {{"type", "object"}, {"required", {"file"}}}}}};
   if (!f.choices.empty() && !type.starts_with("list of ")) return {{"enum", as_written(f.choices)}};
   if (type == "integer" || type == "number") return number(f, type.c_str());
   if (type == "true or false") return {{"type", "boolean"}};
@@ -58,6 +53,10 @@ Json property(const Field& f) {
     // Any scalar may be a variable, and most options accept a word for their default.
     Json any = Json::array({std::move(value)});
     if (f.children.empty()) any.push_back({{"$ref", "#/$defs/variable"}});
+    if (f.type == "choice or path") {  // what is no name of a choice, or a map that names a file
+      any.push_back({{"type", "string"}, {"pattern", "[^a-z0-9_]"}});
+      any.push_back({{"type", "object"}, {"required", {"file"}}});
+    }
     if (f.default_text == "null")
       any.push_back({{"enum", {nullptr, "none", "auto", "null"}}});
     else

@@ -170,8 +170,9 @@ Json side(const std::string& path, const std::vector<std::string>& sets) {
     assigned[set.substr(0, set.find('='))] = set.substr(std::min(set.find('=') + 1, set.size()));
   const std::string text = front_end_pipeline(path);
   if (text.empty() && !is_pipeline_name(path))
-    throw RunError(path + ": --decibels computes rows of signals, so it needs a front end or a "
-                          "pipeline, and this is a file");
+    throw RunError(path +
+                   ": --decibels computes rows of signals, so it needs a front end or a "
+                   "pipeline, and this is a file");
   return {{"path", text.empty() ? find_pipeline(path) : path},
           {"text", text},
           {"sample_rate", front_end_rate(path)},
@@ -181,8 +182,8 @@ Json side(const std::string& path, const std::vector<std::string>& sets) {
 void say_decibels(const CompareArguments& arguments, const std::vector<std::string>& sets_of_b) {
   PythonHost* host = python_host();
   if (host == nullptr) throw NeedsPython{"melflow compare --decibels"};
-  const Json words{{"decibels",
-                    {side(arguments.a, arguments.overrides.sets), side(arguments.b, sets_of_b)}}};
+  const Json words{
+      {"decibels", {side(arguments.a, arguments.overrides.sets), side(arguments.b, sets_of_b)}}};
   say(stdout, "{}\n", host->run_verb("front_end_check", json_text(words)).printed);
 }
 
@@ -229,8 +230,7 @@ Action add_compare(CLI::App& verb) {
       "a file that `melflow run` wrote; a pipeline: a YAML file, or the name of one that comes "
       "with melflow; a model's own file or folder (docs/model-files.md); or a preset";
   verb.add_option("A", arguments->a, what)->required();
-  verb.add_option("B", arguments->b, "what to compare it with, as A")
-      ->required();
+  verb.add_option("B", arguments->b, "what to compare it with, as A")->required();
   verb.add_option(
           "--output", arguments->output,
           "which output to compare where a pipeline has several: the name of the node that writes "
@@ -238,9 +238,10 @@ Action add_compare(CLI::App& verb) {
       ->type_name("NAME");
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");
-  verb.add_flag("--decibels", arguments->decibels,
-                "also computes rows of a voice, noise, silence and other signals made in place, and "
-                "says by how much they differ; needs the Python package melflow");
+  verb.add_flag(
+      "--decibels", arguments->decibels,
+      "also computes rows of a voice, noise, silence and other signals made in place, and "
+      "says by how much they differ; needs the Python package melflow");
   verb.get_option("--set")->description("overrides an option in both: mel.n_mels=64");
   verb.add_option("--set-b", arguments->sets_of_b, "overrides an option in B alone")
       ->type_name("NODE.OPTION=VALUE")

@@ -33,9 +33,10 @@ struct FeatureSettings {
 };
 
 /// Reads the settings of a feature file, of a front end (front_end_pipeline()), or of every output
-/// of a pipeline (at least one). Another existing file counts as features unless it ends in .yaml or .yml; a name without an extension
-/// that is no file names a pipeline that comes with melflow. `overrides` (--set, --var) apply to
-/// pipelines, whose variables are added to `asked`. Throws RunError, ConfigError.
+/// of a pipeline (at least one). Another existing file counts as features unless it ends in .yaml
+/// or .yml; a name without an extension that is no file names a pipeline that comes with melflow.
+/// `overrides` (--set, --var) apply to pipelines, whose variables are added to `asked`. Throws
+/// RunError, ConfigError.
 std::vector<FeatureSettings> read_feature_settings(const std::string& path,
                                                    const PlanOverrides& overrides,
                                                    std::set<std::string>& asked);

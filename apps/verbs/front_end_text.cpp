@@ -50,9 +50,8 @@ std::string model_nodes_yaml(const ModelFrontEnd& of, std::string from, bool has
     ModelFrontEnd::Node node = of.nodes[i];
     const bool is_main = node.stage == of.main().stage;
     if (is_main)
-      node.options.push_back({"preset_of",
-                              Value::scalar(fmt::format("{}, {}", of.title, of.hash), {}, true),
-                              ""});
+      node.options.push_back(
+          {"preset_of", Value::scalar(fmt::format("{}, {}", of.title, of.hash), {}, true), ""});
     out += node_yaml(node, from, is_main ? of.title : std::string()) + "\n";
     from = node.stage;
   }

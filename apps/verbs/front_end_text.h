@@ -7,8 +7,8 @@
 
 namespace melflow {
 
-/// The nodes as lines of a graph, the first of which takes from `from`. With `has_segment`, what the
-/// class takes of a recording is a node segment.
+/// The nodes as lines of a graph, the first of which takes from `from`. With `has_segment`, what
+/// the class takes of a recording is a node segment.
 std::string model_nodes_yaml(const ModelFrontEnd& of, std::string from, bool has_segment);
 /// The name of the last node of these.
 std::string last_node(const ModelFrontEnd& of);

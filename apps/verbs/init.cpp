@@ -255,7 +255,8 @@ std::string template_text(const FrontEnd* of) {
 std::string model_text(const ModelFrontEnd& of) {
   std::string out(kTemplate);
   const bool is_mel = of.main().stage == "mel";
-  const bool begins_with_rows = of.nodes.front().stage == "mel" || of.nodes.front().stage == "samples";
+  const bool begins_with_rows =
+      of.nodes.front().stage == "mel" || of.nodes.front().stage == "samples";
   const bool has_segment = of.window.name.empty() && begins_with_rows && is_mel;
   fill(out, "@rate@", std::to_string(of.sample_rate()));
   fill(out, "@segment@\n", has_segment ? std::string(kSegmentNode) + "\n" : "");
@@ -345,7 +346,8 @@ int write_pipeline(const std::string& path, const std::string& from, bool force)
         "{0}: is a folder, and the name of what melflow comes with; write ./{0} for the folder, or "
         "run this elsewhere",
         from));
-  const std::vector<std::string> read = is_model_path(from) ? std::vector{from} : std::vector<std::string>();
+  const std::vector<std::string> read =
+      is_model_path(from) ? std::vector{from} : std::vector<std::string>();
   WrittenFile(path, kAnyFile, read).write(starting_text(from, path));
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;

@@ -32,8 +32,8 @@ std::string presets_markdown() {
     std::string nodes(f.text);
     for (std::size_t at = 0; (at = nodes.find('\n', at)) != nodes.npos;)
       nodes.replace(at, 1, "`, `");
-    out += fmt::format("| `{}` | {} | {} | {} | `{}` |\n", f.name, f.summary, f.source, rate_of_preset(f),
-                       nodes);
+    out += fmt::format("| `{}` | {} | {} | {} | `{}` |\n", f.name, f.summary, f.source,
+                       rate_of_preset(f), nodes);
   }
   return out;
 }
@@ -55,8 +55,8 @@ int print_presets() {
 
 int print_front_end(const std::string& name) {
   if (const FrontEnd* of = find_front_end(name)) {
-    say(stdout, "{}: {}\n  {}, {} Hz\n\n{}\n", of->name, of->summary, of->source, rate_of_preset(*of),
-        of->text);
+    say(stdout, "{}: {}\n  {}, {} Hz\n\n{}\n", of->name, of->summary, of->source,
+        rate_of_preset(*of), of->text);
     return kDone;
   }
   const Value file = Value::scalar(name);

@@ -72,11 +72,11 @@ struct SamplesOptions {
           if (preset.of != nullptr) sample_rate = preset.of->sample_rate_of("samples");
         })
         .tuning();
-    s.field("preset_of", preset_of, kPresetOfHelp).tuning();
     s.field("sample_rate", sample_rate,
             "sample rate that recordings must have [Hz]; others fail; not set: the rate of the "
             "resample stage before this one, or any rate")
         .range(100, 1'000'000);
+    s.field("preset_of", preset_of, kPresetOfHelp).tuning();
   }
 };
 

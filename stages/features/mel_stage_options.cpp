@@ -131,7 +131,6 @@ void MelStageOptions::describe(Schema& s) {
           "beside it take precedence")
       .implies([this] { take_preset(); })
       .tuning();
-  s.field("preset_of", preset_of, kPresetOfHelp).tuning();
   for (const MelOptionRow& row : mel_option_table()) {
     const auto field = [&](auto& target) -> Field& {
       return s.field(std::string(row.name), target, row.text());
@@ -148,6 +147,7 @@ void MelStageOptions::describe(Schema& s) {
     if (const auto& [what, are_met] = row.needs; are_met != nullptr)
       f.used_with(std::string(what), [this, met = are_met] { return met(resolved()); });
   }
+  s.field("preset_of", preset_of, kPresetOfHelp).tuning();
 }
 
 MelOptions MelStageOptions::resolved() const {

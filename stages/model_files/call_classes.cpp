@@ -21,7 +21,8 @@ constexpr FrontEndClass kTorchaudioCalls[] = {
      "window: =pick(window_fn, 'torch.hann_window', 'hann', 'torch.hamming_window', 'hamming', "
      "'torch.blackman_window', 'blackman', 'torch.bartlett_window', 'bartlett', 'torch.ones', "
      "'boxcar'), "
-     "power: =power, normalized: =none if not normalized else pick(normalized if normalized != true "
+     "power: =power, normalized: =none if not normalized else pick(normalized if normalized != "
+     "true "
      "else 'window', 'window', 'window', 'frame_length', 'frame_length'), "
      "center: =none if center else false, "
      "pad_mode: =none if not center else pick(pad_mode, 'reflect', 'reflect', 'constant', "
@@ -131,8 +132,8 @@ constexpr FrontEndClass kLibrosaCalls[] = {
 
 }  // namespace
 
-constinit const FrontEndFamily kTorchaudio{"torchaudio", "torchaudio 2.11.0", "",
-                                           kTorchaudioCalls, {}};
+constinit const FrontEndFamily kTorchaudio{
+    "torchaudio", "torchaudio 2.11.0", "", kTorchaudioCalls, {}};
 constinit const FrontEndFamily kLibrosa{"librosa", "librosa 0.11.0", "", kLibrosaCalls, {}};
 
 }  // namespace melflow

@@ -40,7 +40,8 @@ class CallParser {
       const std::string_view before = rest_;
       std::string key;
       skip();
-      if (!rest_.empty() && std::isalpha(static_cast<unsigned char>(rest_.front())) != 0) key = name();
+      if (!rest_.empty() && std::isalpha(static_cast<unsigned char>(rest_.front())) != 0)
+        key = name();
       if (!key.empty() && take('=')) {
         if (by_name.find(key) != nullptr) throw CallError{excerpt(key) + " is given twice"};
         by_name.set(key, value());
@@ -186,10 +187,11 @@ std::optional<ModelInstance> call_instance(const std::string& text, const Mark& 
     const std::string name = parser.name();
     const Called to = target_of(name);
     if (to.of == nullptr)
-      throw CallError{fmt::format("{} is no call that is known here; known are MelSpectrogram, MFCC "
-                                  "and kaldi.fbank of torchaudio, melspectrogram and mfcc of "
-                                  "librosa",
-                                  excerpt(name))};
+      throw CallError{
+          fmt::format("{} is no call that is known here; known are MelSpectrogram, MFCC "
+                      "and kaldi.fbank of torchaudio, melspectrogram and mfcc of "
+                      "librosa",
+                      excerpt(name))};
     out.family = to.family;
     out.class_name = to.of->name;
     auto [by_position, by_name] = parser.arguments();
@@ -205,8 +207,7 @@ std::optional<ModelInstance> call_instance(const std::string& text, const Mark& 
       std::erase_if(out.keys.entries(), [&](const Value::Entry& e) { return e.key == samples; });
     for (std::size_t i = 0; i < by_position.size(); ++i) {
       if (names[i].empty()) continue;
-      if (out.keys.find(names[i]) != nullptr)
-        throw CallError{names[i] + " is given twice"};
+      if (out.keys.find(names[i]) != nullptr) throw CallError{names[i] + " is given twice"};
       out.keys.entries().push_back({names[i], by_position[i], mark});
     }
   } catch (const CallError& error) {

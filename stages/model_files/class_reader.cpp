@@ -72,12 +72,9 @@ KeyType type_of(std::string_view standard) {
 }
 
 KeyType type_named(std::string_view name) {
-  constexpr std::pair<std::string_view, KeyType> kTypes[] = {{"int", KeyType::integer},
-                                                             {"num", KeyType::number},
-                                                             {"bool", KeyType::truth},
-                                                             {"text", KeyType::text},
-                                                             {"list", KeyType::list},
-                                                             {"any", KeyType::any}};
+  constexpr std::pair<std::string_view, KeyType> kTypes[] = {
+      {"int", KeyType::integer}, {"num", KeyType::number}, {"bool", KeyType::truth},
+      {"text", KeyType::text},   {"list", KeyType::list},  {"any", KeyType::any}};
   for (const auto& [text, type] : kTypes)
     if (text == name) return type;
   throw std::logic_error("there is no type of keys " + std::string(name));
@@ -107,9 +104,8 @@ bool is_null(const Value& v) {
 std::optional<bool> truth_of(const Value& v) {
   if (!v.is_scalar() || v.quoted()) return std::nullopt;
   std::string text = v.text();
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (text == "true" || text == "yes" || text == "on") return true;
   if (text == "false" || text == "no" || text == "off") return false;
   return std::nullopt;
@@ -136,7 +132,8 @@ std::string read(const KeyRow& row, const Value& v, Term& out) {
     case KeyType::integer: {
       std::int64_t number = 0;
       std::string why = detail::parse_integer(v, number);
-      if (why.empty() && std::abs(number) > 1'000'000'000'000) why = excerpt(v.text()) + " is too large";
+      if (why.empty() && std::abs(number) > 1'000'000'000'000)
+        why = excerpt(v.text()) + " is too large";
       if (why.empty()) out = static_cast<double>(number);
       return why;
     }
@@ -345,8 +342,9 @@ class Reader {
     if (key.is_written) return;  // what the user says comes first
     key.is_written = true;
     key.mark = v.mark().line > 0 ? v.mark() : mark;
-    key.source = is_of_user ? std::string("as written beside file")
-                            : mark.line > 0 ? fmt::format("line {}", mark.line) : std::string();
+    key.source = is_of_user      ? std::string("as written beside file")
+                 : mark.line > 0 ? fmt::format("line {}", mark.line)
+                                 : std::string();
     if (const std::string why = read(*row, v, key.value); !why.empty())
       problem(key.mark, name, why);
   }
@@ -409,8 +407,7 @@ class Reader {
         problem(key.mark, name, error.what());
         continue;
       }
-      problem(key.mark, name, fmt::format("this needs {}, which is not there",
-                                          line));
+      problem(key.mark, name, fmt::format("this needs {}, which is not there", line));
     }
   }
 
@@ -538,9 +535,10 @@ ModelFrontEnd read_class(const ModelInstance& instance, const ModelAssumptions& 
 std::string classes_markdown() {
   std::string out;
   for (const FrontEndFamily* family : front_end_families()) {
-    out += fmt::format("\n### {}\n\n| class | keys | of the call | must be | no influence |\n"
-                       "|---|---|---|---|---|\n",
-                       family->source);
+    out += fmt::format(
+        "\n### {}\n\n| class | keys | of the call | must be | no influence |\n"
+        "|---|---|---|---|---|\n",
+        family->source);
     for (const FrontEndClass& of : family->classes) {
       std::string keys, call, fixed, ignored;
       const auto add = [](std::string& to, std::string_view name) {

@@ -14,7 +14,8 @@ constexpr FrontEndClass kEspnetClasses[] = {
      "normalize_conf.norm_vars:bool?=none normalize_conf.mean:list?=none "
      "normalize_conf.std:list?=none",
      "", "frontend_conf normalize_conf.stats_file normalize_conf.eps",
-     "normalize == none or normalize_conf.norm_means | normalize_conf.norm_means | a normalize that "
+     "normalize == none or normalize_conf.norm_means | normalize_conf.norm_means | a normalize "
+     "that "
      "subtracts",
      "mel: {preset: espnet, sample_rate: =hertz(fs), n_fft: =n_fft, win_length: =win_length, "
      "hop: =hop_length, window: ='boxcar' if window == none else pick(window, 'hann', 'hann', "
@@ -39,7 +40,8 @@ constexpr FrontEndClass kEspnetClasses[] = {
      "normalize_conf.std:list?=none",
      "", "normalize_conf.stats_file normalize_conf.eps",
      "log_base == none or log_base == 10 | log_base | a logarithm that is not natural or decimal\n"
-     "normalize == none or normalize_conf.norm_means | normalize_conf.norm_means | a normalize that "
+     "normalize == none or normalize_conf.norm_means | normalize_conf.norm_means | a normalize "
+     "that "
      "subtracts",
      "mel: {preset: espnet_tts, sample_rate: =hertz(fs), n_fft: =n_fft, win_length: =win_length, "
      "hop: =hop_length, window: ='boxcar' if window == none else pick(window, 'hann', 'hann', "
@@ -99,7 +101,8 @@ constexpr FrontEndClass kWenetClasses[] = {
      "num_mel_bins=80 frame_length:num=25 frame_shift:num=10 resample_rate=16000 cmvn=true "
      "cmvn_args.norm_mean=true cmvn_args.norm_var=false",
      "", "dither",
-     "cmvn_args.norm_mean or not cmvn_args.norm_var or not cmvn | cmvn_args.norm_mean | a normalize "
+     "cmvn_args.norm_mean or not cmvn_args.norm_var or not cmvn | cmvn_args.norm_mean | a "
+     "normalize "
      "that divides and does not subtract\n"
      "not cmvn_args.norm_var or not cmvn | cmvn_args.norm_var | its epsilon within the root, which "
      "is not checked here",
@@ -113,8 +116,10 @@ constexpr FrontEndClass kWenetClasses[] = {
 };
 
 constexpr std::pair<std::string_view, std::string_view> kNoEspnet[] = {
-    {"s3prl", "it is a model"}, {"fused", "it joins several front ends"},
-    {"whisper", "it is a model"}, {"linear_spectrogram", "write mel with output: spectrogram"},
+    {"s3prl", "it is a model"},
+    {"fused", "it joins several front ends"},
+    {"whisper", "it is a model"},
+    {"linear_spectrogram", "write mel with output: spectrogram"},
     {"spectrogram", "write mel with output: spectrogram"},
 };
 

@@ -42,7 +42,8 @@ std::string text_of(const Term& term) {
 }
 
 double power_of_two(double least) {
-  if (!(least >= 1) || least > (1 << 24)) throw ExpressionError("a length from 1 to 2^24 is needed");
+  if (!(least >= 1) || least > (1 << 24))
+    throw ExpressionError("a length from 1 to 2^24 is needed");
   return static_cast<double>(std::bit_ceil(static_cast<unsigned>(std::ceil(least))));
 }
 
@@ -145,8 +146,7 @@ Term called(std::string_view name, const std::vector<Term>& given) {
     const double a = number_of(given[0]), b = number_of(given[1]);
     return name == "max" ? std::max(a, b) : std::min(a, b);
   }
-  if (given.size() == 2 && name == "before")
-    return is_before(text_of(given[0]), text_of(given[1]));
+  if (given.size() == 2 && name == "before") return is_before(text_of(given[0]), text_of(given[1]));
   if (given.size() == 2 && name == "head") return head(given[0], number_of(given[1]));
   if (given.size() == 2 && name == "repeats") return repeats(given[0], number_of(given[1]));
   const auto* at = std::find_if(std::begin(kFunctions), std::end(kFunctions),
@@ -209,8 +209,7 @@ class Parser {
 
   [[noreturn]] void wrong() const {
     throw ExpressionError(rest_.empty() ? "this is no whole expression"
-                                        : "this is no expression from '" +
-                                              excerpt(rest_) + "' on");
+                                        : "this is no expression from '" + excerpt(rest_) + "' on");
   }
 
   void skip() { rest_.remove_prefix(std::min(rest_.find_first_not_of(' '), rest_.size())); }

@@ -5,8 +5,9 @@
 // tests/golden/model_files.py. Texts:
 //
 //   keys     name:type=default, separated by spaces; with == in place of = any other value is an
-//            error. Types: int, num, bool, text, list (of numbers), any (one value), each
-//            with ? where null is allowed; omitted, it is that of the default. A key within a map is "map.key".
+//            error. Types: int, num, bool, text, list (of numbers), any (one value), each with ?
+//            where null is allowed; omitted, it is that of the default. A key within a map is
+//            "map.key".
 //   call     the same, of what no file has: arguments of the call.
 //   ignored  names of keys that have no influence on values, also name:type.
 //   needs    lines "EXPRESSION | KEY | what would be needed": an error where it does not hold.

@@ -43,10 +43,10 @@ std::optional<ModelInstance> kaldi_instance(const std::string& text, const std::
   out.keys = Value::map({}, out.mark);
   const std::string name = std::filesystem::path(path).filename().string();
   const Value* given = beside.given->find(kKaldi.ignored);
-  const std::string feature = given != nullptr                            ? given->text()
-                              : name.find("mfcc") != name.npos            ? "mfcc"
-                              : name.find("fbank") != name.npos           ? "fbank"
-                                                                          : "";
+  const std::string feature = given != nullptr                  ? given->text()
+                              : name.find("mfcc") != name.npos  ? "mfcc"
+                              : name.find("fbank") != name.npos ? "fbank"
+                                                                : "";
   if (feature != "mfcc" && feature != "fbank") {
     problems.add(out.mark, fmt::format("the file does not say whether it is for fbank or mfcc, and "
                                        "neither does its name; write {{file: FILE, {}: fbank}}",

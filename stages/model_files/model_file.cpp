@@ -36,8 +36,7 @@ std::string hash_of(const std::string& bytes) {
 // "MelSpectrogram(16000, n_fft=400)"
 bool is_call(const std::string& text) {
   const std::size_t open = text.find('(');
-  return open != text.npos && open > 0 && text.ends_with(')') &&
-         text.find_first_of("/ ") >= open;
+  return open != text.npos && open > 0 && text.ends_with(')') && text.find_first_of("/ ") >= open;
 }
 
 const Value* named(const Value& preset) {
@@ -50,9 +49,8 @@ std::optional<ModelInstance> instance_of(const std::string& bytes, const std::st
   if (auto out = kaldi_instance(bytes, path, beside, problems)) return out;
   const Value root = read_model_text(bytes, path, problems);
   if (!problems.empty()) return std::nullopt;
-  for (const auto& find :
-       {lhotse_instance, nemo_instance, speechbrain_instance, espnet_instance, wenet_instance,
-        transformers_instance})
+  for (const auto& find : {lhotse_instance, nemo_instance, speechbrain_instance, espnet_instance,
+                           wenet_instance, transformers_instance})
     if (auto out = find(root, beside, problems)) return out;
   return std::nullopt;
 }
@@ -138,8 +136,9 @@ class ModelFile {
     } catch (const RunError& error) {
       throw ConfigError(error.what(), file_.mark());
     }
-    throw ConfigError(fmt::format("{}: there is no {} in this archive", excerpt(path), kConfigOfNemo),
-                      file_.mark());
+    throw ConfigError(
+        fmt::format("{}: there is no {} in this archive", excerpt(path), kConfigOfNemo),
+        file_.mark());
   }
 
   const Value& file_;
@@ -185,16 +184,17 @@ bool is_model_path(const std::string& path) {
   if (fs::is_regular_file(path, error)) return is_known(path);
   return fs::is_directory(path, error) &&
          std::any_of(std::begin(kFileNames), std::end(kFileNames), [&](const char* name) {
-           return fs::is_regular_file(fs::path(path) / name, error) && is_known(fs::path(path) / name);
+           return fs::is_regular_file(fs::path(path) / name, error) &&
+                  is_known(fs::path(path) / name);
          });
 }
 
 ModelFrontEnd read_model_file(const Value& preset) { return ModelFile(preset).read(); }
 
 std::span<const FrontEndFamily* const> front_end_families() {
-  static constexpr const FrontEndFamily* kAll[] = {&kTransformers, &kNemo,   &kSpeechBrain, &kLhotse,
-                                                   &kKaldi,        &kEspnet, &kFunasr,      &kWenet,
-                                                   &kTorchaudio,   &kLibrosa};
+  static constexpr const FrontEndFamily* kAll[] = {
+      &kTransformers, &kNemo,   &kSpeechBrain, &kLhotse,     &kKaldi,
+      &kEspnet,       &kFunasr, &kWenet,       &kTorchaudio, &kLibrosa};
   return kAll;
 }
 

@@ -1,7 +1,7 @@
 // A model's own file as a front end: which class of which library wrote it, and with what.
 //
-// In:  the value of `preset` of mel or samples: a file, a folder with one, or a map {file: ..., KEY:
-//      VALUE, ignore: [KEY]} whose keys take the place of the file's.
+// In:  the value of `preset` of mel or samples: a file, a folder with one, a call as text, or a map
+//      {file: ..., KEY: VALUE, ignore: [KEY]} whose keys take the place of the file's.
 // Out: its nodes, with plain values. Nothing of a file is executed, and no object is restored.
 #pragma once
 

@@ -12,9 +12,9 @@ namespace melflow {
 
 /// What is beside a file, and what the user says.
 struct FileSurroundings {
-  std::string folder;     ///< of the file, for the files that it names
+  std::string folder;            ///< of the file, for the files that it names
   const Value* given = nullptr;  ///< keys that the user writes beside `file`
-  std::string read_too;   ///< the bytes of further files, which count in the hash
+  std::string read_too;          ///< the bytes of further files, which count in the hash
 };
 
 std::optional<ModelInstance> kaldi_instance(const std::string& text, const std::string& path,

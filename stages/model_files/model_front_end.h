@@ -25,10 +25,10 @@ struct ModelFrontEnd {
   /// What the class takes of a recording ("30s"), longer ones are cut and shorter ones filled with
   /// zeros; "": all of it. In a pipeline that cuts recordings it is the length of a window.
   Option window;
-  std::size_t window_at = 0;  ///< the number of the node that takes what a segment gives
-  std::string title;          ///< "WhisperFeatureExtractor of transformers 5.24.0"
-  std::string file;           ///< as the user named it
-  std::string hash;           ///< of the bytes that were read, "xxh3 0123..."
+  std::size_t window_at = 0;      ///< the number of the node that takes what a segment gives
+  std::string title;              ///< "WhisperFeatureExtractor of transformers 5.24.0"
+  std::string file;               ///< as the user named it
+  std::string hash;               ///< of the bytes that were read, "xxh3 0123..."
   std::vector<std::string> said;  ///< what is assumed, as no file tells it
 
   /// The node that makes rows: mel or samples.

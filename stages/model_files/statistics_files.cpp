@@ -1,5 +1,5 @@
-// Configurations of ESPnet, FunASR, WeNet and WeSpeaker, and the statistics beside them: feats_stats
-// of ESPnet (.npz, of arrays of numbers alone) and am.mvn of FunASR (a text of Kaldi's nnet).
+// Configurations of ESPnet, FunASR, WeNet and WeSpeaker, and the statistics beside them:
+// feats_stats of ESPnet (.npz, of arrays of numbers alone), am.mvn of FunASR (a text of Kaldi's).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,8 +64,9 @@ void read_am_mvn(const std::string& path, FileSurroundings& beside, ModelInstanc
   const Numbers shift = numbers_after(text, "<AddShift>"), scale = numbers_after(text, "<Rescale>");
   if (shift.empty() || shift.size() != scale.size() ||
       std::find(scale.begin(), scale.end(), 0.0) != scale.end())
-    return problems.add(mark, "this is no am.mvn: it needs <AddShift> and <Rescale> with as many "
-                              "numbers in [ ], none of those of <Rescale> 0");
+    return problems.add(mark,
+                        "this is no am.mvn: it needs <AddShift> and <Rescale> with as many "
+                        "numbers in [ ], none of those of <Rescale> 0");
   out.keys.set("cmvn", Value::map({{"shift", list_of(shift, mark), mark},
                                    {"scale", list_of(scale, mark), mark}},
                                   mark));
@@ -108,12 +109,13 @@ std::optional<ModelInstance> espnet_instance(const Value& root, FileSurroundings
   const Value* of = root.find(is_speech ? "frontend" : "feats_extract");
   if (of == nullptr) return std::nullopt;
   const std::string name = of->text();
-  const bool is_funasr = name == "WavFrontend" || name == "WavFrontendOnline" || name == "wav_frontend";
+  const bool is_funasr =
+      name == "WavFrontend" || name == "WavFrontendOnline" || name == "wav_frontend";
   ModelInstance out{is_funasr ? &kFunasr : &kEspnet,
-                    is_funasr                           ? "WavFrontend"
-                    : is_speech && name == "default"    ? "DefaultFrontend"
+                    is_funasr                                                    ? "WavFrontend"
+                    : is_speech && name == "default"                             ? "DefaultFrontend"
                     : !is_speech && (name == "fbank" || name == "log_mel_fbank") ? "LogMelFbank"
-                                                        : name,
+                                                                                 : name,
                     of->mark(), Value::map({}, of->mark())};
   if (conf != nullptr && conf->is_map()) out.keys = *conf;
   if (is_funasr) {
@@ -123,8 +125,8 @@ std::optional<ModelInstance> espnet_instance(const Value& root, FileSurroundings
     const std::string path = found_beside(beside.folder, is_named ? named : "am.mvn");
     if (!path.empty()) read_am_mvn(path, beside, out, problems);
     if (path.empty() && is_named)
-      problems.add(of->mark(), fmt::format("cmvn_file: there is no {} beside the file",
-                                           excerpt(named)));
+      problems.add(of->mark(),
+                   fmt::format("cmvn_file: there is no {} beside the file", excerpt(named)));
     return out;
   }
   const Value* normalize = root.find("normalize");
@@ -151,8 +153,7 @@ std::optional<ModelInstance> espnet_instance(const Value& root, FileSurroundings
 std::optional<ModelInstance> wenet_instance(const Value& root, FileSurroundings& /*beside*/,
                                             Problems& problems) {
   const auto add = [](ModelInstance& out, const Value* from, const char* key, const char* as) {
-    if (const Value* value = from == nullptr ? nullptr : from->find(key))
-      out.keys.set(as, *value);
+    if (const Value* value = from == nullptr ? nullptr : from->find(key)) out.keys.set(as, *value);
   };
   if (const Value* data = root.find("dataset_conf")) {
     const Value* conf = data->find("fbank_conf");

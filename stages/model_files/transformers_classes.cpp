@@ -49,14 +49,16 @@ constexpr FrontEndClass kClasses[] = {
      "n_fft <= 4 * hop_length | n_fft | more zeros behind the recording\n"
      "chunk_length * sampling_rate % (8 * hop_length) == 0 | chunk_length | a window of other rows",
      "fit_samples: {multiple: =8 * hop_length, pad_right: =2 * hop_length}\n"
-     "mel: {preset: whisper_large_v3, sample_rate: =sampling_rate, n_fft: =n_fft, hop: =hop_length, "
+     "mel: {preset: whisper_large_v3, sample_rate: =sampling_rate, n_fft: =n_fft, hop: "
+     "=hop_length, "
      "n_mels: =feature_size, fmax: =none if sampling_rate == 16000 else 8000}\n"
      "fit_rows: {multiple: 8, rest: drop}",
      "true | the class makes windows of chunk_length of longer recordings, here they stay whole"},
     {"VoxtralRealtimeFeatureExtractor",
      "feature_size=128 sampling_rate=16000 hop_length=160 n_fft=400 global_log_mel_max:num?=1.5",
      "center==true", "win_length padding_value padding_side mel_filters window", "",
-     "mel: {preset: whisper_large_v3, sample_rate: =sampling_rate, n_fft: =n_fft, hop: =hop_length, "
+     "mel: {preset: whisper_large_v3, sample_rate: =sampling_rate, n_fft: =n_fft, hop: "
+     "=hop_length, "
      "n_mels: =feature_size, fmax: =none if sampling_rate == 16000 else 8000, "
      "top_db: =80 if global_log_mel_max == none else 'none', "
      "amin: =none if global_log_mel_max == none else max(1e-10, 10 ** (global_log_mel_max - 8))}",
@@ -107,7 +109,8 @@ constexpr FrontEndClass kClasses[] = {
     {"ClapFeatureExtractor",
      "feature_size=64 sampling_rate=48000 hop_length=480 max_length_s=10 fft_window_size=1024 "
      "frequency_min:num=0 frequency_max:num=14000 truncation='fusion' padding='repeatpad'",
-     "", "top_db padding_value padding_side nb_frequency_bins nb_max_samples mel_filters "
+     "",
+     "top_db padding_value padding_side nb_frequency_bins nb_max_samples mel_filters "
      "mel_filters_slaney",
      "",
      "fit_samples: {length: =s(max_length_s), "
@@ -117,7 +120,8 @@ constexpr FrontEndClass kClasses[] = {
      "n_mels: =feature_size, fmin: =frequency_min, fmax: =frequency_max, "
      "mel_scale: =pick(truncation, 'fusion', 'htk', 'rand_trunc', 'slaney'), "
      "norm: =pick(truncation, 'fusion', 'none', 'rand_trunc', 'slaney')}",
-     "true | the class takes random parts of recordings longer than max_length_s, here they are cut "
+     "true | the class takes random parts of recordings longer than max_length_s, here they are "
+     "cut "
      "there"},
     {"ClvpFeatureExtractor",
      "feature_size=80 sampling_rate=22050 default_audio_length=6 hop_length=256 n_fft=1024 "
@@ -155,7 +159,8 @@ constexpr FrontEndClass kClasses[] = {
      "win_function='hann_window' filter_length:int?=1024 fmin=0.0 fmax:num?=none mel_floor=1e-9 "
      "center==false compression_factor=1.0 compression_clip_val=1e-5 "
      "normalize_min=-11.512925148010254 normalize_max=2.3143386840820312",
-     "", "feature_size padding_value padding_side max_length_s num_max_samples model_in_channels "
+     "",
+     "feature_size padding_value padding_side max_length_s num_max_samples model_in_channels "
      "pad_end_length n_fft n_freqs mel_filters window",
      "win_length == (filter_length or pow2(win_length)) | win_length | a class that does not fail\n"
      "compression_factor > 0 | compression_factor | a factor above 0",
@@ -342,14 +347,16 @@ constexpr FrontEndClass kClasses[] = {
      "if num_frames_lfr > 1 or stride_lfr > 1: stack: {frames: =num_frames_lfr, hop: =stride_lfr, "
      "left: =(num_frames_lfr - 1) // 2, tail: replicate}",
      ""},
-    {"NeuCodecFeatureExtractor", "sampling_rate=16000 padding_value=1.0 hop_length=320 "
+    {"NeuCodecFeatureExtractor",
+     "sampling_rate=16000 padding_value=1.0 hop_length=320 "
      "padding_side=='right'",
      "", "feature_size stride num_mel_bins frame_length frame_shift", "",
      "fit_samples: {extra: 1, multiple: =hop_length}\n"
      "mel: {preset: wenet_w2vbert, sample_rate: =sampling_rate}\n"
      "stack: {frames: 2, tail: value, value: =padding_value}",
      ""},
-    {"Xcodec2FeatureExtractor", "sampling_rate=16000 padding_value=1.0 hop_length=320 "
+    {"Xcodec2FeatureExtractor",
+     "sampling_rate=16000 padding_value=1.0 hop_length=320 "
      "padding_side=='right'",
      "", "feature_size stride num_mel_bins frame_length frame_shift", "",
      "fit_samples: {extra: 1, multiple: =hop_length, pad_left: =hop_length // 2, "
@@ -393,7 +400,8 @@ constexpr FrontEndClass kClasses[] = {
      ""},
     {"DiaFeatureExtractor",
      "feature_size=1 sampling_rate=16000 hop_length=512 padding_value==0.0 padding_side=='right'",
-     "", "", "feature_size == 1 or feature_size == 2 | feature_size | one channel, or the mean of 2",
+     "", "",
+     "feature_size == 1 or feature_size == 2 | feature_size | one channel, or the mean of 2",
      "fit_samples: {multiple: =hop_length}\n"
      "samples: {sample_rate: =sampling_rate}",
      ""},

@@ -114,11 +114,21 @@ std::string class_by_model_type(FileSurroundings& beside, Problems& problems) {
 
 // The keys of an image processor, which may share the file.
 bool is_of_image(std::string_view key) {
-  constexpr std::string_view kKeys[] = {"size",           "crop_size",          "resample",
-                                        "rescale_factor", "data_format",        "num_channels",
-                                        "patch_size",     "max_num_patches",    "dynamic_hd",
-                                        "disable_grouping", "input_data_format", "pad_size",
-                                        "return_tensors", "default_to_square",  "device"};
+  constexpr std::string_view kKeys[] = {"size",
+                                        "crop_size",
+                                        "resample",
+                                        "rescale_factor",
+                                        "data_format",
+                                        "num_channels",
+                                        "patch_size",
+                                        "max_num_patches",
+                                        "dynamic_hd",
+                                        "disable_grouping",
+                                        "input_data_format",
+                                        "pad_size",
+                                        "return_tensors",
+                                        "default_to_square",
+                                        "device"};
   return key.starts_with("image_") || key.starts_with("video_") || key.starts_with("do_resize") ||
          key.starts_with("do_rescale") || key.starts_with("do_center_crop") ||
          key.starts_with("do_convert_rgb") || key.starts_with("do_pad") ||

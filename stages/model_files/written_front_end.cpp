@@ -15,8 +15,8 @@ namespace {
 
 using Node = ModelFrontEnd::Node;
 
-constexpr const char* kOfNode[] = {"stage",     "from",       "concurrency",  "queue",
-                                   "start_at",  "on_failure", "max_failures", "preset"};
+constexpr const char* kOfNode[] = {"stage",    "from",       "concurrency",  "queue",
+                                   "start_at", "on_failure", "max_failures", "preset"};
 
 bool is_of_node(std::string_view key) {
   return std::find(std::begin(kOfNode), std::end(kOfNode), key) != std::end(kOfNode);
@@ -66,8 +66,8 @@ std::vector<NodeSpec> written_front_end(const NodeSpec& spec, std::string_view s
   }
   for (const std::string& text : of.said) note(text);
 
-  const auto windows = std::find_if(
-      writing.before.begin(), writing.before.end(), [](const NodeSpec* n) {
+  const auto windows =
+      std::find_if(writing.before.begin(), writing.before.end(), [](const NodeSpec* n) {
         const Value* of_node = n->options.find("stage");
         const Value* length = n->options.find("length");
         return of_node != nullptr && of_node->text() == "segment" && length != nullptr;
@@ -91,7 +91,8 @@ std::vector<NodeSpec> written_front_end(const NodeSpec& spec, std::string_view s
     NodeSpec& n = out.emplace_back(made(spec, node, is_main));
     if (is_main)
       for (const Value::Entry& e : spec.options.entries())
-        if (is_of_node(e.key) && e.key != "preset" && e.key != "stage") n.options.set(e.key, e.value);
+        if (is_of_node(e.key) && e.key != "preset" && e.key != "stage")
+          n.options.set(e.key, e.value);
     for (const ModelFrontEnd::Option& option : node.options)
       n.options.set(option.name, option.value);
     if (!is_main) continue;
@@ -102,11 +103,10 @@ std::vector<NodeSpec> written_front_end(const NodeSpec& spec, std::string_view s
       if (theirs == nullptr || to_json(*theirs) != to_json(e.value)) changed.push_back(e.key);
       n.options.set(e.key, e.value);
     }
-    n.options.set("preset_of",
-                  Value::scalar(fmt::format("{}, {}{}{}", of.title, of.hash,
-                                            changed.empty() ? "" : ", with changed ",
-                                            fmt::join(changed, ", ")),
-                                preset->mark(), true));
+    n.options.set("preset_of", Value::scalar(fmt::format("{}, {}{}{}", of.title, of.hash,
+                                                         changed.empty() ? "" : ", with changed ",
+                                                         fmt::join(changed, ", ")),
+                                             preset->mark(), true));
   }
   return out;
 }

@@ -7,8 +7,8 @@
 
 namespace melflow {
 
-/// Returns the nodes of the file's front end, with the options that `spec` has beside it; none where
-/// its preset is no file. `stage`: mel or samples.
+/// Returns the nodes of the file's front end, with the options that `spec` has beside it; none
+/// where its preset is no file. `stage`: mel or samples.
 std::vector<NodeSpec> written_front_end(const NodeSpec& spec, std::string_view stage,
                                         WritingOut& writing);
 

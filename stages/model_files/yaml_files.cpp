@@ -170,8 +170,7 @@ std::optional<ModelInstance> nemo_instance(const Value& root, FileSurroundings& 
   if (const Value* key = of->find("_target_")) out.mark = key->mark();
   const Value* params = of->find("params");
   for (const Value::Entry& e : (params != nullptr && params->is_map() ? *params : *of).entries())
-    out.keys.entries().push_back(
-        {e.key, interpolated(root, e.value, e.key, problems), e.key_mark});
+    out.keys.entries().push_back({e.key, interpolated(root, e.value, e.key, problems), e.key_mark});
   if (const Value* version = root.find("nemo_version"); version != nullptr && version->is_scalar())
     out.keys.set("nemo_version", Value::scalar(version->text(), version->mark(), true));
   return out;
@@ -191,10 +190,10 @@ std::optional<ModelInstance> speechbrain_instance(const Value& root, FileSurroun
   });
   if (all.empty()) return std::nullopt;
   const Value* chosen = beside.given->find("object");
-  const auto at = chosen == nullptr ? all.begin()
-                                    : std::find_if(all.begin(), all.end(), [&](const Found& f) {
-                                        return f.key == chosen->text();
-                                      });
+  const auto at =
+      chosen == nullptr ? all.begin() : std::find_if(all.begin(), all.end(), [&](const Found& f) {
+        return f.key == chosen->text();
+      });
   std::string keys;
   for (const Found& f : all) keys += (keys.empty() ? "" : ", ") + excerpt(f.key);
   if (at == all.end() || (chosen == nullptr && all.size() > 1)) {

@@ -262,7 +262,8 @@ TEST_CASE("cli: docs/model-files.md has what `melflow presets --classes` prints 
   const TempFolder folder;
   const Ended e = run(folder, {kMelflow, "presets", "--classes"});
   const bool is_current = has(read_text(fs::path(test::source_path("docs/model-files.md"))), e.out);
-  CHECK_MESSAGE(is_current, "stale: the tables of `melflow presets --classes` in docs/model-files.md");
+  CHECK_MESSAGE(is_current,
+                "stale: the tables of `melflow presets --classes` in docs/model-files.md");
 }
 
 TEST_CASE("cli: a model's own file is shown and written out with the source of each value") {
@@ -279,7 +280,8 @@ TEST_CASE("cli: a model's own file is shown and written out with the source of e
                            "    preset_of: \"SeamlessM4TFeatureExtractor of transformers"})
     CHECK_MESSAGE(has(nodes, line), nodes);
   exits(0, run(folder, {kMelflow, "init", "--from", "model", "p.yaml"}));
-  CHECK(has(read_text(folder / "p.yaml"), "    n_mels: 80                      # num_mel_bins, line 3\n"));
+  CHECK(has(read_text(folder / "p.yaml"),
+            "    n_mels: 80                      # num_mel_bins, line 3\n"));
   CHECK_FALSE(has(exits(0, run(folder, {kMelflow, "validate", "p.yaml"})).out, "warning"));
   CHECK(has(exits(0, run(folder, {kMelflow, "compare", "model", "seamless"})).out, "equal"));
   const Ended other = run(folder, {kMelflow, "compare", "model/preprocessor_config.json", "wenet"});
@@ -288,11 +290,12 @@ TEST_CASE("cli: a model's own file is shown and written out with the source of e
   CHECK(has(exits(0, run(folder, {kMelflow, "presets"})).out, "lhotse 1.33.0, Wav2LogFilterBank"));
   CHECK(has(run(folder, {kMelflow, "presets", "wisper"}).err, "Did you mean 'whisper'?"));
 
-  write_text(folder / "model" / "preprocessor_config.json",
-             "{\n  \"feature_extractor_type\": \"SeamlessM4TFeatureExtractor\",\n  \"strid\": 2\n}\n");
-  for (const std::vector<std::string>& words :
-       {std::vector<std::string>{"presets", "model"}, {"init", "--force", "--from", "model", "p.yaml"},
-        {"compare", "model", "seamless"}}) {
+  write_text(
+      folder / "model" / "preprocessor_config.json",
+      "{\n  \"feature_extractor_type\": \"SeamlessM4TFeatureExtractor\",\n  \"strid\": 2\n}\n");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"presets", "model"},
+                                                {"init", "--force", "--from", "model", "p.yaml"},
+                                                {"compare", "model", "seamless"}}) {
     std::vector<std::string> all{kMelflow};
     all.insert(all.end(), words.begin(), words.end());
     const Ended wrong = run(folder, all);

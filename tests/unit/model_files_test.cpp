@@ -162,8 +162,7 @@ TEST_CASE("model files: each value is that of the file, with its place and sourc
   const ModelFrontEnd of = read_model_file(Value::scalar(path));
   CHECK(of.title == "WhisperFeatureExtractor of transformers 5.24.0");
   CHECK(of.window.value.text() == "30s");
-  CHECK(nodes_of(of) ==
-        "mel(preset=\"whisper\" sample_rate=16000 n_fft=400 hop=160 n_mels=128 ) ");
+  CHECK(nodes_of(of) == "mel(preset=\"whisper\" sample_rate=16000 n_fft=400 hop=160 n_mels=128 ) ");
   for (const ModelFrontEnd::Option& option : of.main().options)
     if (option.name == "n_mels") {
       CHECK(option.source == "feature_size, line 4");
@@ -173,7 +172,8 @@ TEST_CASE("model files: each value is that of the file, with its place and sourc
   CHECK(of.hash.starts_with("xxh3 "));
 }
 
-TEST_CASE("model files: a key is used, known to have no influence, or an error with name and line") {
+TEST_CASE(
+    "model files: a key is used, known to have no influence, or an error with name and line") {
   Files files;
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text = kWhisper;
@@ -183,18 +183,22 @@ TEST_CASE("model files: a key is used, known to have no influence, or an error w
   };
   const std::pair<std::pair<const char*, const char*>, const char*> kCases[] = {
       {{"\"hop_length\"", "\"hop_lenght\""},
-       "preprocessor_config.json:5:3: hop_lenght: WhisperFeatureExtractor is not known to have this "
-       "key, so what it changes is not known. Did you mean 'hop_length'?; where it changes nothing, "
+       "preprocessor_config.json:5:3: hop_lenght: WhisperFeatureExtractor is not known to have "
+       "this "
+       "key, so what it changes is not known. Did you mean 'hop_length'?; where it changes "
+       "nothing, "
        "write {file: FILE, ignore: [hop_lenght]}"},
       {{"160", "\"160\""}, "preprocessor_config.json:5:17: hop_length: "},
       {{"160", "160.5"}, "preprocessor_config.json:5:17: hop_length: 160.5 is not an integer"},
       {{"160", "null"}, "preprocessor_config.json:5:17: hop_length: "},
       {{"160", "[160]"}, "preprocessor_config.json:5:17: hop_length: "},
       {{"0.0", "1.5"},
-       "preprocessor_config.json:10:20: padding_value: WhisperFeatureExtractor is computed with 0.0 "
+       "preprocessor_config.json:10:20: padding_value: WhisperFeatureExtractor is computed with "
+       "0.0 "
        "alone"},
       {{"\"right\"", "\"left\""}, "preprocessor_config.json:9:19: padding_side: "},
-      {{"\"n_fft\": 400", "\"n_fft\": 400, \"n_fft\": 400"}, "preprocessor_config.json:6:17: 'n_fft'"},
+      {{"\"n_fft\": 400", "\"n_fft\": 400, \"n_fft\": 400"},
+       "preprocessor_config.json:6:17: 'n_fft'"},
       {{"\"n_fft\": 400", "\"n_fft\": 400, \"do_normalize\": true"},
        "preprocessor_config.json:6:17: do_normalize: is an argument of the call"},
       {{"WhisperFeatureExtractor", "WhisperFeatureExtracter"},
@@ -221,10 +225,12 @@ TEST_CASE("model files: what is written beside the file takes the place of its k
   preset.set("feature_size", Value::scalar("80"));
   const ModelFrontEnd of = read_model_file(preset);
   CHECK(nodes_of(of) ==
-        "normalize_samples() mel(preset=\"whisper\" sample_rate=16000 n_fft=400 hop=160 n_mels=80 ) ");
+        "normalize_samples() mel(preset=\"whisper\" sample_rate=16000 n_fft=400 hop=160 n_mels=80 "
+        ") ");
   CHECK(of.window_at == 0);
   preset.set("feature_sise", Value::scalar("80"));
-  CHECK(problems_of(preset, files.path()).find("Did you mean 'feature_size'?") != std::string::npos);
+  CHECK(problems_of(preset, files.path()).find("Did you mean 'feature_size'?") !=
+        std::string::npos);
   preset.set("ignore", Value::list({Value::scalar("feature_sise")}));
   CHECK(problems_of(preset, files.path()) == "");
 }
@@ -234,20 +240,24 @@ TEST_CASE("model files: hostile texts are refused, and nothing of them is execut
   const auto said = [&](const std::string& name, const std::string& text) {
     return problems_of(Value::scalar(files.write(name, text)), files.path());
   };
-  CHECK(said("preprocessor_config.json", "{\"a\": " + std::string(100, '[') + std::string(100, ']') + "}")
+  CHECK(said("preprocessor_config.json",
+             "{\"a\": " + std::string(100, '[') + std::string(100, ']') + "}")
             .find("may be nested 64 deep") != std::string::npos);
-  CHECK(said("preprocessor_config.json", std::string((8 << 20) + 1, ' ')).find("longer than 8 MiB") !=
-        std::string::npos);
+  CHECK(
+      said("preprocessor_config.json", std::string((8 << 20) + 1, ' ')).find("longer than 8 MiB") !=
+      std::string::npos);
   CHECK(said("preprocessor_config.json", "\x80\x04\x95 pickle").find("not part of UTF-8") !=
         std::string::npos);
   CHECK(said("hyperparams.yaml",
-             "a: !ref <b>\nb: !ref <a>\nf: !new:speechbrain.lobes.features.Fbank\n  n_mels: !ref <a>\n")
+             "a: !ref <b>\nb: !ref <a>\nf: !new:speechbrain.lobes.features.Fbank\n  n_mels: !ref "
+             "<a>\n")
             .find("n_mels: !ref <a>: a refers to itself") != std::string::npos);
   CHECK(said("hyperparams.yaml",
              "f: !new:speechbrain.lobes.features.Fbank\n  n_mels: !apply:os.system [ls]\n")
             .find("the tag !apply:os.system") != std::string::npos);
   CHECK(said("hyperparams.yaml",
-             "f: !new:speechbrain.lobes.features.Fbank\n  n_mels: !ref <n>.__class__\nn: 3\n") != "");
+             "f: !new:speechbrain.lobes.features.Fbank\n  n_mels: !ref <n>.__class__\nn: 3\n") !=
+        "");
   CHECK(said("model_config.yaml",
              "a: ${b}\nb: ${a}\npreprocessor:\n  _target_: "
              "nemo.collections.asr.modules.AudioToMelSpectrogramPreprocessor\n  features: ${a}\n")
@@ -267,7 +277,8 @@ TEST_CASE("model files: hostile texts are refused, and nothing of them is execut
   CHECK(said("config.yaml", bomb).find("keys and values, the maximum") != std::string::npos);
 }
 
-TEST_CASE("model files: a pipeline has the nodes in the place of the preset, a stored one reads none") {
+TEST_CASE(
+    "model files: a pipeline has the nodes in the place of the preset, a stored one reads none") {
   Files files;
   const std::string path = files.write("preprocessor_config.json", kWhisper);
   const auto load = [&](const std::string& preset, Trust trust) {
@@ -284,8 +295,10 @@ TEST_CASE("model files: a pipeline has the nodes in the place of the preset, a s
   CHECK(graph.find("mel_fit_samples")->find("length")->text() == "30s");
   CHECK(graph.find("mel")->find("n_mels")->text() == "128");
   CHECK(graph.find("mel")->find("preset")->text() == "whisper");
-  CHECK(graph.find("mel")->find("preset_of")->text().starts_with(
-      "WhisperFeatureExtractor of transformers 5.24.0, xxh3 "));
+  CHECK(graph.find("mel")
+            ->find("preset_of")
+            ->text()
+            .starts_with("WhisperFeatureExtractor of transformers 5.24.0, xxh3 "));
   CHECK(to_json(plan.settings.config).find(files.path()) == std::string::npos);
   for (const std::string& preset : {path, "{file: " + path + "}"}) {
     CHECK_THROWS_WITH(load(preset, Trust::in_stored(false)),
