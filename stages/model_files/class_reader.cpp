@@ -92,7 +92,8 @@ class Reader {
       Problems found;
       stage->configure()->schema().read(options, "", found);
       for (const Problem& p : found.sorted())
-        problem_of_option(node, p.message.substr(0, p.message.find(':')), p.message);
+        problem_of_option(node, p.message.substr(0, p.message.find(':')),
+                          p.message.substr(std::min(p.message.find(": ") + 2, p.message.size())));
       if (node.stage != "mel" || !found.empty()) continue;
       const double rate = number_in(node, "sample_rate"), n_fft = number_in(node, "n_fft");
       if (const double fmax = number_in(node, "fmax"); rate > 0 && fmax > rate / 2)
