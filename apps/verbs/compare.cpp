@@ -180,14 +180,15 @@ Json side(const std::string& path, const std::vector<std::string>& sets) {
 }
 
 void say_decibels(const CompareArguments& arguments, const std::vector<std::string>& sets_of_b) {
-  PythonHost* host = python_host();
-  if (host == nullptr) throw NeedsPython{"melflow compare --decibels"};
   const Json words{
       {"decibels", {side(arguments.a, arguments.overrides.sets), side(arguments.b, sets_of_b)}}};
-  say(stdout, "{}\n", host->run_verb("front_end_check", json_text(words)).printed);
+  put(stdout, python_host()->run_verb("front_end_check", json_text(words)).printed + "\n");
 }
 
 int compare(const CompareArguments& arguments) {
+  // Before anything is printed: the program starts itself anew.
+  if (arguments.decibels && python_host() == nullptr)
+    throw NeedsPython{"melflow compare --decibels"};
   std::set<std::string> asked;
   const Outputs a = read_feature_settings(arguments.a, arguments.overrides, asked);
   PlanOverrides of_b = arguments.overrides;

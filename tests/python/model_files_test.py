@@ -171,6 +171,18 @@ class ModelFiles(unittest.TestCase):
             rows = melflow.Features(json.dumps(graph))(self.signals["speech"], 16000)
         self.assertEqual(rows.shape[1:], (200, 80))
 
+    def test_compare_says_by_how_much_rows_differ(self):
+        from melflow import front_end_check
+        preset = self.written(self.cases["hf_seamless"])
+        sides = [{"path": preset, "text": pipeline(preset, "mel"), "sample_rate": 16000, "sets": sets}
+                 for sets in ({}, {}, {"rows.norm_eps": "0.01"}, {"rows.n_mels": "64"})]
+        status, printed, complaint = front_end_check.of_verb(json.dumps({"decibels": [sides[0], sides[1]]}))
+        self.assertEqual((status, complaint), (0, ""))
+        self.assertIn("voice: equal bit for bit\n", printed)
+        self.assertRegex(front_end_check.of_verb(json.dumps({"decibels": [sides[0], sides[2]]}))[1],
+                         r"voice: -\d+\.\d dB of the rows' level; at most [0-9.]+, in row \d+, column \d+\n")
+        self.assertRegex(front_end_check.of_verb(json.dumps({"decibels": [sides[0], sides[3]]}))[1], r"voice: \d+ rows of 160, and \d+ of 128\n")
+
 
 if __name__ == "__main__":
     unittest.main()
