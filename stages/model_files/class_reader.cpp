@@ -83,7 +83,9 @@ class Reader {
  private:
   // Adds problems of options with the keys that they are from, which the stage does not know.
   void check_options(const ModelFrontEnd& front) {
-    for (const ModelFrontEnd::Node& node : front.nodes) {
+    std::vector<ModelFrontEnd::Node> nodes = front.nodes;
+    if (!front.window.name.empty()) nodes.push_back({"fit_samples", {front.window}});
+    for (const ModelFrontEnd::Node& node : nodes) {
       const StageInfo* stage = Registry::global().find(node.stage);
       if (stage == nullptr) continue;  // of a program without it
       Value options = Value::map({});
@@ -94,6 +96,11 @@ class Reader {
       for (const Problem& p : found.sorted())
         problem_of_option(node, p.message.substr(0, p.message.find(':')),
                           p.message.substr(std::min(p.message.find(": ") + 2, p.message.size())));
+      const double bands = number_in(front.main(), "n_mels");
+      if (const double count = number_in(node, "n_mfcc"); bands > 0 && count > bands)
+        problem_of_option(node, "n_mfcc",
+                          fmt::format("{} coefficients of {} bands ({})", count, bands,
+                                      source_of(front.main(), "n_mels")));
       if (node.stage != "mel" || !found.empty()) continue;
       const double rate = number_in(node, "sample_rate"), n_fft = number_in(node, "n_fft");
       if (const double fmax = number_in(node, "fmax"); rate > 0 && fmax > rate / 2)

@@ -25,7 +25,8 @@ constexpr FrontEndClass kClasses[] = {
      "normalised whole, unless a segment cuts it"},
     {"Qwen3ASRFeatureExtractor",
      "feature_size=128 sampling_rate=16000 hop_length=160 chunk_length=30 n_fft=400 dither==0.0 "
-     "n_window=50 min_length=8000 padding_value==0.0 padding_side=='right'",
+     "n_window=50 min_length=8000 return_attention_mask==true padding_value==0.0 "
+     "padding_side=='right'",
      "", "n_samples nb_max_frames mel_filters window",
      "min_length <= chunk_length * sampling_rate | min_length | a fit_samples of two lengths\n",
      "window: {length: =s(chunk_length)}\n"
