@@ -59,8 +59,9 @@ constexpr EffectiveOption kOptions[] = {
     // A model's file; names of front ends have neither capitals nor signs.
     {"preset", Effect::preset,
      [](const std::string& value) {
+       std::error_code error;
        return value.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != value.npos ||
-              std::filesystem::exists(value);
+              std::filesystem::exists(value, error);
      }},
     {"preset.file", Effect::preset, is_given},
 };

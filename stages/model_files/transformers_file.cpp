@@ -103,7 +103,7 @@ constexpr std::pair<std::string_view, std::string_view> kModelTypes[] = {
 // Of a model's config.json beside the file.
 std::string class_by_model_type(FileSurroundings& beside, Problems& problems) {
   const std::string path = (std::filesystem::path(beside.folder) / "config.json").string();
-  if (!std::filesystem::is_regular_file(path)) return {};
+  if (std::error_code error; !std::filesystem::is_regular_file(path, error)) return {};
   const std::string bytes = read_model_bytes(path);
   beside.read_too += bytes;
   const std::string type = text_at(read_model_text(bytes, path, problems), "model_type");
