@@ -127,7 +127,7 @@ constexpr FrontEndClass kClasses[] = {
     {"ClvpFeatureExtractor",
      "feature_size=80 sampling_rate=22050 default_audio_length=6 hop_length=256 n_fft=1024 "
      "mel_norms:list?=none padding_value==0.0 padding_side=='right'",
-     "", "chunk_length n_samples nb_max_frames mel_filters",
+     "", "chunk_length:int n_samples nb_max_frames mel_filters",
      "mel_norms == none or size(mel_norms) == feature_size | mel_norms | a number for each band",
      "window: {length: =s(default_audio_length)}\n"
      "mel: {preset: tortoise, sample_rate: =sampling_rate, n_fft: =n_fft, hop: =hop_length, "
@@ -161,8 +161,9 @@ constexpr FrontEndClass kClasses[] = {
      "center==false compression_factor=1.0 compression_clip_val=1e-5 "
      "normalize_min=-11.512925148010254 normalize_max=2.3143386840820312",
      "",
-     "feature_size padding_value padding_side max_length_s num_max_samples model_in_channels "
-     "pad_end_length n_fft n_freqs mel_filters window",
+     "feature_size padding_value padding_side max_length_s:num num_max_samples "
+     "model_in_channels:int "
+     "pad_end_length:int n_fft n_freqs mel_filters window",
      "win_length == (filter_length or pow2(win_length)) | win_length | a class that does not fail\n"
      "compression_factor > 0 | compression_factor | a factor above 0",
      "mel: {preset: univnet, sample_rate: =sampling_rate, n_fft: =win_length, hop: =hop_length, "
@@ -189,8 +190,8 @@ constexpr FrontEndClass kClasses[] = {
      "feature_size=128 sampling_rate=16000 hop_length=160 n_fft=512 win_length=400 "
      "preemphasis:num?=0.97 dither=0.00001",
      "",
-     "padding_value padding_side mel_filters max_audio_clip_s overlap_chunk_second "
-     "min_energy_window_samples",
+     "padding_value padding_side mel_filters max_audio_clip_s:num overlap_chunk_second:num "
+     "min_energy_window_samples:int",
      "dither == 0 | dither | the noise of torch's generator, whose seed is the length; without it: "
      "{file: FILE, dither: 0}\n"
      "n_fft % 2 == 0 | n_fft | an even n_fft",
@@ -282,12 +283,15 @@ constexpr FrontEndClass kClasses[] = {
      kCutAt30s},
     {"GraniteSpeechFeatureExtractor",
      "sampling_rate=16000 n_fft=512 win_length=400 hop_length=160 n_mels=80 "
+     "projector_window_size=15 projector_downsample_rate=5 "
      "melspec_kwargs.sample_rate:int?=none melspec_kwargs.n_fft:int?=none "
      "melspec_kwargs.win_length:int?=none melspec_kwargs.hop_length:int?=none "
      "melspec_kwargs.n_mels:int?=none",
      "",
-     "feature_size padding_value padding_side projector_window_size projector_downsample_rate "
+     "feature_size padding_value padding_side "
      "mel_filters",
+     "projector_window_size > 0 | projector_window_size | a size above 0\n"
+     "projector_downsample_rate > 0 | projector_downsample_rate | a rate above 0\n"
      "melspec_kwargs.sample_rate == none or melspec_kwargs.sample_rate == sampling_rate | "
      "melspec_kwargs.sample_rate | sampling_rate, which the class takes in its place\n"
      "melspec_kwargs.n_fft == none or melspec_kwargs.n_fft == n_fft | melspec_kwargs.n_fft | the "
@@ -309,11 +313,12 @@ constexpr FrontEndClass kClasses[] = {
      "window_size:int?=none",
      "", "mel_filters window",
      "abs(audio_token_duration_s * sampling_rate - round(audio_token_duration_s * sampling_rate)) "
-     "<= 1e-6 | audio_token_duration_s | a whole number of samples\n"
+     "<= 1e-6 | audio_token_duration_s | a whole number of samples at sampling_rate\n"
      "hop_length == none or hop_length == round(audio_token_duration_s * sampling_rate) | "
-     "hop_length | audio_token_duration_s, from which the class computes it\n"
+     "hop_length | audio_token_duration_s and sampling_rate, from which the class computes it\n"
      "window_size == none or window_size == round(audio_token_duration_s * window_size_multiplier "
-     "* sampling_rate) | window_size | window_size_multiplier, from which the class computes it",
+     "* sampling_rate) | window_size | window_size_multiplier and sampling_rate, from which the "
+     "class computes it",
      "fit_samples: {multiple: =round(audio_token_duration_s * sampling_rate), "
      "pad_left: =max(0, (n_fft or round(audio_token_duration_s * window_size_multiplier * "
      "sampling_rate)) - round(audio_token_duration_s * sampling_rate))}\n"
@@ -326,11 +331,12 @@ constexpr FrontEndClass kClasses[] = {
      ""},
     {"Phi4MultimodalFeatureExtractor",
      "feature_size=80 sampling_rate=16000 hop_length=160 n_fft=512 win_length=400 "
-     "preemphasis=0.97 mel_min_frequency:num=0 mel_max_frequency:num=7690",
-     "",
-     "padding_value padding_side audio_compression_rate:int audio_downsample_rate:int "
-     "audio_feat_stride:int mel_filters",
-     "",
+     "preemphasis=0.97 mel_min_frequency:num=0 mel_max_frequency:num=7690 audio_compression_rate=8 "
+     "audio_downsample_rate=1 audio_feat_stride=1",
+     "", "padding_value padding_side mel_filters",
+     "audio_compression_rate > 0 | audio_compression_rate | a rate above 0\n"
+     "audio_downsample_rate > 0 | audio_downsample_rate | a rate above 0\n"
+     "audio_feat_stride > 0 | audio_feat_stride | a stride above 0",
      "mel: {preset: phi4, sample_rate: =sampling_rate, preemphasis: =preemphasis, n_fft: =n_fft, "
      "win_length: =win_length, hop: =hop_length, n_mels: =feature_size, "
      "fmin: =mel_min_frequency, fmax: =mel_max_frequency}",
@@ -421,8 +427,8 @@ constexpr FrontEndClass kClasses[] = {
      "sampling_rate=24000 pad_to_multiple_of:int?=1920 end_on_pause=true padding_value==0.0 "
      "padding_side=='right'",
      "",
-     "feature_size frame_size pause_duration fade_out_duration silence_floor_db "
-     "analysis_frame_duration",
+     "feature_size frame_size:int pause_duration:num fade_out_duration:num silence_floor_db:num "
+     "analysis_frame_duration:num",
      "not end_on_pause | end_on_pause | an end at the last loud stretch, with a fade and a pause; "
      "without: {file: FILE, end_on_pause: false}",
      "if pad_to_multiple_of: fit_samples: {multiple: =pad_to_multiple_of}\n"
@@ -430,7 +436,7 @@ constexpr FrontEndClass kClasses[] = {
      ""},
     {"WavTokenizerFeatureExtractor",
      "sampling_rate=24000 normalize_audio=false target_peak_dB_FS=-3.0", "",
-     "feature_size padding_value padding_side hop_length", "",
+     "feature_size padding_value padding_side hop_length:int", "",
      "if normalize_audio: normalize_samples: {by: peak, level: =dB(target_peak_dB_FS)}\n"
      "samples: {sample_rate: =sampling_rate}",
      ""},
