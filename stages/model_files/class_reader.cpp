@@ -107,6 +107,12 @@ class Reader {
         problem_of_option(node, "fmax",
                           fmt::format("{} Hz are more than half of the rate ({} Hz, {})", fmax,
                                       rate, source_of(node, "sample_rate")));
+      // 0 or less counts down from half of the rate.
+      const double top = number_in(node, "fmax"), end = top > 0 ? top : rate / 2 + top;
+      if (const double fmin = number_in(node, "fmin"); rate > 0 && fmin >= end)
+        problem_of_option(node, "fmax",
+                          fmt::format("the bands end at {} Hz and begin at {} Hz ({})", end, fmin,
+                                      source_of(node, "fmin")));
       if (const double window = number_in(node, "win_length"); n_fft > 0 && window > n_fft)
         problem_of_option(node, "win_length",
                           fmt::format("a window of {} is longer than the transform of {} ({})",
@@ -258,7 +264,12 @@ class Reader {
         problem(key.mark, name, error.what());
         continue;
       }
-      problem(key.mark, name, fmt::format("this needs {}, which is not there", line));
+      std::string others;
+      for (const std::string_view used : used_)
+        if (used != name) others += fmt::format("{}{}", others.empty() ? " with " : ", ", used);
+      problem(key.mark, name,
+              fmt::format("{} needs {}, which is not there",
+                          others.empty() ? "this" : "this" + others, line));
     }
   }
 

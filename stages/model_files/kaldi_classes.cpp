@@ -80,7 +80,8 @@ constexpr FrontEndClass kExtractors[] = {
      "energy_floor=1e-10 raw_energy=true use_energy=false use_fft_mag=false low_freq=20.0 "
      "high_freq=-400.0 num_filters=80 num_mel_bins:int?=none norm_filters=false "
      "torchaudio_compatible_mel_scale=true",
-     "", "", "",
+     "", "",
+     "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
      "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
      "win_length: =int(frame_length * sampling_rate), "
      "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
@@ -101,10 +102,11 @@ constexpr FrontEndClass kExtractors[] = {
     {"kaldi-mfcc",
      "sampling_rate=16000 frame_length=0.025 frame_shift=0.01 round_to_power_of_two=true "
      "remove_dc_offset=true preemph_coeff=0.97 window_type='povey' dither=0.0 snip_edges=false "
-     "energy_floor=1e-10 raw_energy=true use_energy=false use_fft_mag=false low_freq=20.0 "
+     "use_energy==false use_fft_mag=false low_freq=20.0 "
      "high_freq=-400.0 num_filters=23 num_mel_bins:int?=none norm_filters=false "
      "torchaudio_compatible_mel_scale=true num_ceps=13 cepstral_lifter:num=22",
-     "", "", "",
+     "", "energy_floor raw_energy",
+     "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
      "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
      "win_length: =int(frame_length * sampling_rate), "
      "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
@@ -117,10 +119,7 @@ constexpr FrontEndClass kExtractors[] = {
      "n_mels: =num_filters if num_mel_bins == none else num_mel_bins, fmin: =low_freq, "
      "fmax: =high_freq, bin_hz: =none if torchaudio_compatible_mel_scale else 'lhotse', "
      "norm: ='1' if norm_filters and not torchaudio_compatible_mel_scale else none, "
-     "power: =1 if use_fft_mag else none, use_energy: =true if use_energy else none, "
-     "raw_energy: =raw_energy if use_energy else none, "
-     "energy_floor: =energy_floor if use_energy else none, "
-     "energy_eps: =1e-15 if use_energy else none}\n"
+     "power: =1 if use_fft_mag else none}\n"
      "mfcc: {n_mfcc: =num_ceps, lifter: =cepstral_lifter if cepstral_lifter > 0 else none, "
      "lifter_style: ='kaldi' if cepstral_lifter > 0 else none}",
      "dither > 0 | dither: noise of melflow's own generator"},
@@ -128,7 +127,8 @@ constexpr FrontEndClass kExtractors[] = {
      "sampling_rate=16000 frame_length=0.025 frame_shift=0.01 round_to_power_of_two=true "
      "remove_dc_offset=true preemph_coeff=0.97 window_type='povey' dither=0.0 snip_edges=false "
      "use_energy==false use_fft_mag=false",
-     "", "energy_floor raw_energy", "",
+     "", "energy_floor raw_energy",
+     "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
      "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
      "win_length: =int(frame_length * sampling_rate), "
      "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
@@ -144,7 +144,8 @@ constexpr FrontEndClass kExtractors[] = {
      "sampling_rate=16000 frame_length=0.025 frame_shift=0.01 round_to_power_of_two=true "
      "remove_dc_offset=true preemph_coeff=0.97 window_type='povey' dither=0.0 snip_edges=false "
      "use_energy==false use_fft_mag=false",
-     "", "energy_floor raw_energy", "",
+     "", "energy_floor raw_energy",
+     "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
      "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
      "win_length: =int(frame_length * sampling_rate), "
      "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
@@ -161,7 +162,8 @@ constexpr FrontEndClass kExtractors[] = {
      "round_to_power_of_two=true energy_floor=1e-10 min_duration==0.0 "
      "preemphasis_coefficient=0.97 raw_energy=true low_freq=20.0 high_freq=-400.0 "
      "num_mel_bins=80 use_energy=false vtln_low=100.0 vtln_high=-500.0 vtln_warp=1.0",
-     "sampling_rate=16000", "", "",
+     "sampling_rate=16000", "",
+     "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
      "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
      "win_length: =int(sampling_rate * 0.001 * (frame_length * 1000)), "
      "n_fft: =pow2(int(sampling_rate * 0.001 * (frame_length * 1000))) if round_to_power_of_two "
@@ -187,7 +189,8 @@ constexpr FrontEndClass kExtractors[] = {
      "preemphasis_coefficient=0.97 raw_energy=true low_freq=20.0 high_freq=-400.0 "
      "num_mel_bins=23 use_energy=false vtln_low=100.0 vtln_high=-500.0 vtln_warp=1.0 "
      "cepstral_lifter=22.0 num_ceps=13",
-     "sampling_rate=16000", "", "",
+     "sampling_rate=16000", "",
+     "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
      "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
      "win_length: =int(sampling_rate * 0.001 * (frame_length * 1000)), "
      "n_fft: =pow2(int(sampling_rate * 0.001 * (frame_length * 1000))) if round_to_power_of_two "

@@ -140,7 +140,10 @@ constexpr FrontEndClass kClasses[] = {
      "audio_target=false",
      "feature_size padding_value padding_side reduction_factor frame_signal_scale "
      "sample_size sample_stride n_fft n_freqs mel_filters window",
-     "",
+     "pick(win_function, 'hann_window', 'known', 'hann', 'known', 'hamming_window', 'known', "
+     "'hamming', 'known', 'boxcar', 'known', 'povey', 'known') == 'known' | win_function | a "
+     "window "
+     "of these",
      "if not audio_target and do_normalize: normalize_samples: {by: deviation}\n"
      "if not audio_target: samples: {sample_rate: =sampling_rate}\n"
      "if audio_target: mel: {preset: speecht5, sample_rate: =sampling_rate, "
@@ -376,8 +379,8 @@ constexpr FrontEndClass kClasses[] = {
      "if do_normalize: normalize_samples: {by: deviation}\n"
      "samples: {sample_rate: =sampling_rate}",
      ""},
-    {"OmniASRFeatureExtractor", "sampling_rate=16000 do_normalize=true", "",
-     "feature_size padding_value padding_side", "",
+    {"OmniASRFeatureExtractor", "feature_size==1 sampling_rate=16000 do_normalize=true", "",
+     "padding_value padding_side", "",
      "if do_normalize: normalize_samples: {eps: 1e-5}\n"
      "samples: {sample_rate: =sampling_rate}",
      ""},
@@ -418,16 +421,18 @@ constexpr FrontEndClass kClasses[] = {
      "samples: {sample_rate: =sampling_rate}",
      ""},
     {"MuseSparkFeatureExtractor",
-     "sampling_rate=24000 samples_per_token=1920 padding_value==0.0 padding_side=='right'", "",
-     "feature_size", "",
+     "feature_size==1 sampling_rate=24000 samples_per_token=1920 padding_value==0.0 "
+     "padding_side=='right'",
+     "", "", "",
      "fit_samples: {multiple: =samples_per_token}\n"
      "samples: {sample_rate: =sampling_rate}",
      ""},
     {"PocketTTSFeatureExtractor",
-     "sampling_rate=24000 pad_to_multiple_of:int?=1920 end_on_pause=true padding_value==0.0 "
+     "feature_size==1 sampling_rate=24000 pad_to_multiple_of:int?=1920 end_on_pause=true "
+     "padding_value==0.0 "
      "padding_side=='right'",
      "",
-     "feature_size frame_size:int pause_duration:num fade_out_duration:num silence_floor_db:num "
+     "frame_size:int pause_duration:num fade_out_duration:num silence_floor_db:num "
      "analysis_frame_duration:num",
      "not end_on_pause | end_on_pause | an end at the last loud stretch, with a fade and a pause; "
      "without: {file: FILE, end_on_pause: false}",
@@ -435,15 +440,15 @@ constexpr FrontEndClass kClasses[] = {
      "samples: {sample_rate: =sampling_rate}",
      ""},
     {"WavTokenizerFeatureExtractor",
-     "sampling_rate=24000 normalize_audio=false target_peak_dB_FS=-3.0", "",
-     "feature_size padding_value padding_side hop_length:int", "",
+     "feature_size==1 sampling_rate=24000 normalize_audio=false target_peak_dB_FS=-3.0", "",
+     "padding_value padding_side hop_length:int", "",
      "if normalize_audio: normalize_samples: {by: peak, level: =dB(target_peak_dB_FS)}\n"
      "samples: {sample_rate: =sampling_rate}",
      ""},
     {"VibeVoiceAcousticTokenizerFeatureExtractor",
-     "sampling_rate=24000 normalize_audio=true target_dB_FS:num=-25 eps=1e-6 "
+     "feature_size==1 sampling_rate=24000 normalize_audio=true target_dB_FS:num=-25 eps=1e-6 "
      "pad_to_multiple_of:int?=3200 padding_value==0.0 padding_side=='right'",
-     "", "feature_size", "",
+     "", "", "",
      "if normalize_audio: normalize_samples: {by: rms, level: =dB(target_dB_FS), limit: true, "
      "eps: =eps}\n"
      "if pad_to_multiple_of: fit_samples: {multiple: =pad_to_multiple_of}\n"

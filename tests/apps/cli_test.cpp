@@ -270,7 +270,7 @@ TEST_CASE("cli: a model's own file is shown and written out with the source of e
   const TempFolder folder;
   fs::create_directory(folder / "data");
   fs::create_directory(folder / "model");
-  write_text(folder / "model" / "preprocessor_config.json",
+  write_text(folder / "model/preprocessor_config.json",
              "{\n  \"feature_extractor_type\": \"SeamlessM4TFeatureExtractor\",\n"
              "  \"num_mel_bins\": 80,\n  \"sampling_rate\": 16000,\n  \"stride\": 2\n}\n");
   const std::string nodes = exits(0, run(folder, {kMelflow, "presets", "model"})).out;
@@ -291,7 +291,7 @@ TEST_CASE("cli: a model's own file is shown and written out with the source of e
   CHECK(has(run(folder, {kMelflow, "presets", "wisper"}).err, "Did you mean 'whisper'?"));
 
   write_text(
-      folder / "model" / "preprocessor_config.json",
+      folder / "model/preprocessor_config.json",
       "{\n  \"feature_extractor_type\": \"SeamlessM4TFeatureExtractor\",\n  \"strid\": 2\n}\n");
   for (const std::vector<std::string>& words : {std::vector<std::string>{"presets", "model"},
                                                 {"init", "--force", "--from", "model", "p.yaml"},
