@@ -184,10 +184,8 @@ TEST_CASE(
   const std::pair<std::pair<const char*, const char*>, const char*> kCases[] = {
       {{"\"hop_length\"", "\"hop_lenght\""},
        "preprocessor_config.json:5:3: hop_lenght: WhisperFeatureExtractor is not known to have "
-       "this "
-       "key, so what it changes is not known. Did you mean 'hop_length'?; where it changes "
-       "nothing, "
-       "write {file: FILE, ignore: [hop_lenght]}"},
+       "this key, so what it changes is not known. Did you mean 'hop_length'? Where it changes "
+       "nothing, write {file: FILE, ignore: [hop_lenght]}"},
       {{"160", "\"160\""}, "preprocessor_config.json:5:17: hop_length: "},
       {{"160", "160.5"}, "preprocessor_config.json:5:17: hop_length: 160.5 is not an integer"},
       {{"160", "null"}, "preprocessor_config.json:5:17: hop_length: "},
