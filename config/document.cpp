@@ -21,8 +21,6 @@
 namespace melflow {
 namespace {
 
-// Aliases of aliases double with every line; real configurations are far below these limits.
-constexpr std::size_t kMostValues = 20'000;
 constexpr const char* kMergeKey = "<<";
 
 struct Size {
@@ -41,8 +39,9 @@ void add_size(const Value& v, Size& size) {
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(const std::string& text, std::shared_ptr<const std::string> file, Document& out)
-      : text_(text), file_(std::move(file)), out_(out) {}
+  TreeBuilder(const std::string& text, std::shared_ptr<const std::string> file,
+              const DocumentKind& kind, Document& out)
+      : text_(text), file_(std::move(file)), kind_(kind), out_(out) {}
 
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
@@ -83,20 +82,20 @@ class TreeBuilder final : public YAML::EventHandler {
     if (text.find('\0') != text.npos)
       problem(mark_of(mark), "a text cannot have the character \\0 in it; remove it");
     take({1, text.size()}, mark);
-    put(Value::scalar(text, mark_of(mark), quoted), anchor);
+    put(tagged(tag, Value::scalar(text, mark_of(mark), quoted)), anchor);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     check_tag(mark, tag);
-    open(Value::list({}, mark_of(mark)), anchor);
+    open(Value::list({}, mark_of(mark)), tag, anchor);
   }
   void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     check_tag(mark, tag);
-    open(Value::map({}, mark_of(mark)), anchor);
+    open(Value::map({}, mark_of(mark)), tag, anchor);
   }
   void OnMapEnd() override {
     Open& top = open_.back();
@@ -113,6 +112,7 @@ class TreeBuilder final : public YAML::EventHandler {
   };
   struct Open {
     Value value;
+    std::string tag;
     YAML::anchor_t anchor = 0;
     std::optional<Key> key;  // read already; its value is not
     std::set<std::string> keys, merged_keys;
@@ -126,10 +126,18 @@ class TreeBuilder final : public YAML::EventHandler {
     out_.problems.add(std::move(mark), std::move(message));
   }
 
+  static bool is_plain(const std::string& tag) {
+    return tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
+  }
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
-    if (tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:")) return;
+    if (is_plain(tag) || kind_.keeps_tags) return;
     problem(mark_of(mark),
             fmt::format("the tag {} has no meaning in a pipeline; remove it", excerpt(tag)));
+  }
+  [[nodiscard]] Value tagged(const std::string& tag, Value v) const {
+    if (is_plain(tag) || !kind_.keeps_tags) return v;
+    const Mark mark = v.mark();
+    return Value::map({{tag, std::move(v), mark}}, mark);
   }
 
   // Reports a missing closing quote: yaml-cpp takes the rest of the text as part of the string.
@@ -158,32 +166,33 @@ class TreeBuilder final : public YAML::EventHandler {
   void take(const Size& more, const YAML::Mark& mark) {
     size_.values += more.values;
     size_.bytes += more.bytes;
-    if (size_.values > kMostValues)
+    if (size_.values > kind_.most_values)
       throw Refusal{mark_of(mark),
-                    fmt::format("here the configuration has more than {} keys and values, the "
+                    fmt::format("here the {} has more than {} keys and values, the "
                                 "maximum (what an alias refers to is counted each time)",
-                                kMostValues)};
-    if (size_.bytes > kMostExpanded)
-      throw Refusal{mark_of(mark),
-                    fmt::format("with its aliases resolved, the configuration has more than "
-                                "{} MiB of text here, which is the most",
-                                kMostExpanded >> 20)};
+                                kind_.name, kind_.most_values)};
+    const std::size_t most = std::max(kMostExpanded, kind_.most_text);
+    if (size_.bytes > most)
+      throw Refusal{mark_of(mark), fmt::format("with its aliases resolved, the {} has more than "
+                                               "{} MiB of text here, which is the most",
+                                               kind_.name, most >> 20)};
   }
 
-  void open(Value v, YAML::anchor_t anchor) {
+  void open(Value v, const std::string& tag, YAML::anchor_t anchor) {
     if (open_.size() >= kMostDepth)
       throw Refusal{
           v.mark(),
           fmt::format("maps and lists may be nested {} deep; this one is deeper", kMostDepth)};
     Open& top = open_.emplace_back();
     top.value = std::move(v);
+    top.tag = tag;
     top.anchor = anchor;
   }
 
   void close() {
     Open done = std::move(open_.back());
     open_.pop_back();
-    put(std::move(done.value), done.anchor);
+    put(tagged(done.tag, std::move(done.value)), done.anchor);
   }
 
   void put(Value v, YAML::anchor_t anchor) {
@@ -237,6 +246,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   const std::string& text_;
   std::shared_ptr<const std::string> file_;
+  const DocumentKind& kind_;
   Document& out_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Value> anchors_;
@@ -307,18 +317,19 @@ bool is_null_text(const std::string& text) {
   return text == "null" || text == "~" || text == "Null" || text == "NULL";
 }
 
-Document read_document(const std::string& given, const std::string& name) {
+Document read_document(const std::string& given, const std::string& name,
+                       const DocumentKind& kind) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   Document out;
   const auto file = std::make_shared<const std::string>(name);
   const std::string text =
       given.substr(given.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
-  if (const auto refusal = find_refusal(text, {file, 1, 1})) {
+  if (const auto refusal = find_refusal(text, {file, 1, 1}, kind.name, kind.most_text)) {
     out.problems.add(refusal->mark, refusal->message);
     out.complete = false;
     return out;
   }
-  TreeBuilder builder(text, file, out);
+  TreeBuilder builder(text, file, kind, out);
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
@@ -336,8 +347,9 @@ Document read_document(const std::string& given, const std::string& name) {
     }
     if (next.start) {
       out.problems.add({file, next.start->line + 1, next.start->column + 1},
-                       "a second document begins here (after '---', or by its indentation), but a "
-                       "configuration is one; put all keys into the first");
+                       fmt::format("a second document begins here (after '---', or by its "
+                                   "indentation), but a {} is one; put all keys into the first",
+                                   kind.name));
       out.complete = false;
     }
   } catch (const Refusal& refusal) {

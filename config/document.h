@@ -11,12 +11,23 @@
 
 #include <string>
 
+#include "config/text_check.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/value.h"
 
 namespace melflow {
 
 constexpr std::size_t kMostDepth = 64;  ///< deepest nesting of maps and lists
+
+/// What a text is, which decides its limits and what becomes of tags.
+struct DocumentKind {
+  const char* name = "configuration";
+  std::size_t most_text = kMostText;  ///< [bytes]
+  std::size_t most_values = 20'000;   ///< aliases of aliases double with every line
+  /// A value with a tag, of which nothing is executed, is read as a map from the tag to the value:
+  /// {"!ref": "<rate>"}. False: a tag is a problem.
+  bool keeps_tags = false;
+};
 /// Limit of all texts and keys together, after variables and aliases are replaced [bytes].
 constexpr std::size_t kMostExpanded = std::size_t{4} << 20;
 
@@ -39,7 +50,8 @@ const std::string* given_standard_input();
 std::string read_configuration(const std::string& path);
 
 /// Reads the text `given`. `name`: the file's path as the user wrote it, for marks.
-Document read_document(const std::string& given, const std::string& name);
+Document read_document(const std::string& given, const std::string& name,
+                       const DocumentKind& kind = {});
 
 /// Whether a plain (not quoted) text means "no value": null, Null, NULL or ~.
 bool is_null_text(const std::string& text);

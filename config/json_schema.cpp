@@ -53,6 +53,10 @@ Json property(const Field& f) {
     // Any scalar may be a variable, and most options accept a word for their default.
     Json any = Json::array({std::move(value)});
     if (f.children.empty()) any.push_back({{"$ref", "#/$defs/variable"}});
+    if (f.type == "choice or path") {  // what is no name of a choice, or a map that names a file
+      any.push_back({{"type", "string"}, {"pattern", "[^a-z0-9_]"}});
+      any.push_back({{"type", "object"}, {"required", {"file"}}});
+    }
     if (f.default_text == "null")
       any.push_back({{"enum", {nullptr, "none", "auto", "null"}}});
     else

@@ -14,7 +14,8 @@ bool is_control(char c) {
 }  // namespace
 
 // The parser would stop at U+0004, and guess at other encodings.
-std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
+std::optional<Refusal> find_refusal(std::string_view text, Mark at, std::string_view what,
+                                    std::size_t most) {
   if (text.starts_with("\x89HDF") || text.starts_with("\x93NUMPY")) {
     const std::string file = at.file != nullptr ? *at.file : "FILE";
     return Refusal{
@@ -32,19 +33,17 @@ std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
     const std::size_t length = utf8_length(text, i);
     if (length == 0)
       return Refusal{
-          at, fmt::format("the byte 0x{0:02x} is not part of UTF-8, which configurations are "
+          at, fmt::format("the byte 0x{0:02x} is not part of UTF-8, which {1}s are "
                           "written in; save it as UTF-8, or where a path has this byte write "
                           "${{0x{0:02X}}}",
-                          byte)};
+                          byte, what)};
     if (is_control(text[i]))
-      return Refusal{at, fmt::format("a configuration cannot have control characters in it; remove "
+      return Refusal{at, fmt::format("a {} cannot have control characters in it; remove "
                                      "U+{:04X} here",
-                                     byte)};
-    if (i >= kMostText)
-      return Refusal{at,
-                     fmt::format("the configuration is longer than {} MiB, which is the most that "
-                                 "is read",
-                                 kMostText >> 20)};
+                                     what, byte)};
+    if (i >= most)
+      return Refusal{at, fmt::format("the {} is longer than {} MiB, which is the most that is read",
+                                     what, most >> 20)};
     at.column += static_cast<int>(length);
     if (text[i] == '\n') {
       ++at.line;

@@ -18,7 +18,10 @@ struct Refusal {
 };
 
 /// Finds the first byte of `text`, which begins at `at`, that a configuration must not contain: a
-/// byte that is not UTF-8, a control character, or one beyond kMostText.
-std::optional<Refusal> find_refusal(std::string_view text, Mark at);
+/// byte that is not UTF-8, a control character, or one beyond `most` bytes. `what`: the text, for
+/// messages.
+std::optional<Refusal> find_refusal(std::string_view text, Mark at,
+                                    std::string_view what = "configuration",
+                                    std::size_t most = kMostText);
 
 }  // namespace melflow

@@ -1,7 +1,9 @@
 #include "config/trust.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <string_view>
 
 #include "pipeline/base/secrets.h"
 
@@ -35,6 +37,9 @@ constexpr Rule kRules[] = {
     {Effect::variable,
      "a stored configuration gets no variables of the environment, which may be secret; give "
      "--var NAME=VALUE, or run it with --trust"},
+    {Effect::preset,
+     "this configuration would read the model's file, which is chosen by the author of the file; "
+     "run it with --trust"},
 };
 
 // Options that have an effect, of any stage that has them.
@@ -51,7 +56,22 @@ constexpr EffectiveOption kOptions[] = {
     {"commands", Effect::command, [](const std::string& value) { return value == "allow"; }},
     {"model", Effect::model, is_given},
     {"root", Effect::url, [](const std::string& value) { return is_url(value); }},
+    // A model's file; names of front ends have neither capitals nor signs.
+    {"preset", Effect::preset,
+     [](const std::string& value) {
+       std::error_code error;
+       return value.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != value.npos ||
+              std::filesystem::exists(value, error);
+     }},
+    {"preset.file", Effect::preset, is_given},
 };
+
+// The value of an option, or of a key of a map, "preset.file".
+const Value* value_at(const Value& options, std::string_view name) {
+  const std::size_t dot = name.find('.');
+  const Value* value = options.find(name.substr(0, dot));
+  return value == nullptr || dot == name.npos ? value : value->find(name.substr(dot + 1));
+}
 
 const Rule& rule_of(Effect effect) {
   return *std::find_if(std::begin(kRules), std::end(kRules),
@@ -69,7 +89,7 @@ std::vector<Demand> demands_of(const Value& node, const StageInfo& stage) {
   std::vector<Demand> out;
   const auto add = [&](const Value& options, const std::string& prefix) {
     for (const EffectiveOption& option : kOptions) {
-      const Value* value = options.find(option.name);
+      const Value* value = value_at(options, option.name);
       if (value != nullptr && value->is_scalar() && option.has_effect(value->text()))
         out.push_back({option.effect, prefix + option.name, value->text(), value->mark()});
     }

@@ -12,7 +12,7 @@
 namespace melflow {
 
 /// What a configuration can cause beyond reading files.
-enum class Effect { function, command, plugin, model, url, write, variable };
+enum class Effect { function, command, plugin, model, url, write, variable, preset };
 
 class Trust {
  public:

@@ -37,6 +37,11 @@ struct FrontEnd {
   [[nodiscard]] int sample_rate_of(std::string_view stage) const;
 };
 
+/// The help of the option preset_of of mel and samples.
+inline constexpr const char* kPresetOfHelp =
+    "the class and file that the options are from, with a hash; written where preset is a model's "
+    "file";
+
 std::span<const FrontEnd> front_ends();
 /// Returns null if there is none of this name.
 const FrontEnd* find_front_end(std::string_view name);

@@ -109,7 +109,7 @@ rooms() {
       function report(text) { print "check: " text; found = 1 }
       NR == FNR && NF == 5 && split($2, name, "`") == 3 && sub("/$", "", name[2]) {
         for (i = split($4, word, "`") - 1; i > 0; i -= 2) {
-          if (!(word[i] in above) && word[i] != "cuda") report(FILENAME ": " word[i] " is not above " name[2] ", which may include it")
+          if (!(word[i] in above) && word[i] != "cuda" && word[i] != "config") report(FILENAME ": " word[i] " is not above " name[2] ", which may include it")
           may[name[2], word[i]]
         }
         above[name[2]]; may[name[2], name[2]]

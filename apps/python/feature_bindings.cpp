@@ -22,6 +22,7 @@
 #include "pipeline/base/problem.h"
 #include "stages/features/mel_stage_options.h"
 #include "stages/front_ends.h"
+#include "stages/model_files/model_file.h"
 #include "stages/sample_scale.h"
 
 using namespace melflow;
@@ -93,14 +94,24 @@ class HeldBytes {
   Py_buffer view_{};
 };
 
+// The value of an option `preset` as text: a name, a path, or JSON of a map.
+Value preset_value(const std::string& text) {
+  if (!text.starts_with('{')) return Value::scalar(text);
+  return value_of(nlohmann::ordered_json::parse(text));
+}
+
 // Returns the stage that has the preset.
 std::string preset_stage(const std::string& name) {
+  if (const Value file = preset_value(name); is_model_file(file))
+    return read_model_file(file).main().stage;
   const FrontEnd* of = find_front_end(name);
   return of != nullptr && of->sample_rate_of("samples") > 0 ? "samples" : "mel";
 }
 
 // Returns the rate [Hz] for which a preset's window and hop are meant, or None for any rate.
 std::optional<int> preset_rate(const std::string& name) {
+  if (const Value file = preset_value(name); is_model_file(file))
+    return read_model_file(file).sample_rate();
   if (preset_stage(name) == "samples") return find_front_end(name)->sample_rate_of("samples");
   MelStageOptions options;
   Schema schema;
@@ -111,6 +122,27 @@ std::optional<int> preset_rate(const std::string& name) {
   const MelPreset* preset = options.preset.preset;
   if (preset == nullptr || !preset->has_fixed_times) return std::nullopt;
   return preset->options.sample_rate;
+}
+
+// The nodes of a model's file as JSON; "" where the preset is none.
+std::string model_nodes(const std::string& text) {
+  using Json = nlohmann::ordered_json;
+  const Value file = preset_value(text);
+  if (!is_model_file(file)) return {};
+  const ModelFrontEnd of = read_model_file(file);
+  Json nodes = Json::array();
+  for (const ModelFrontEnd::Node& node : of.nodes) {
+    Json options = Json::object();
+    for (const ModelFrontEnd::Option& option : node.options)
+      options[option.name] = json_of(option.value);
+    nodes.push_back({node.stage, options});
+  }
+  return json_text({{"title", of.title},
+                    {"hash", of.hash},
+                    {"sample_rate", of.sample_rate()},
+                    {"window", of.window.value.text()},
+                    {"nodes", nodes},
+                    {"said", of.said}});
 }
 
 }  // namespace
@@ -189,4 +221,5 @@ void bind_features(nb::module_& m) {
   m.def("scale_remark", &scale_remark, nb::arg("peak"));
   m.def("preset_rate", &preset_rate, nb::arg("name"));
   m.def("preset_stage", &preset_stage, nb::arg("name"));
+  m.def("model_nodes", &model_nodes, nb::arg("preset"));
 }

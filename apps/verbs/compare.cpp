@@ -11,6 +11,7 @@
 #include "apps/verbs/verbs.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/python/python_functions.h"
 
 namespace melflow {
 namespace {
@@ -24,7 +25,7 @@ struct CompareArguments {
   std::string output;  ///< "": all outputs, matched by name
   PlanOverrides overrides;
   std::vector<std::string> sets_of_b;
-  bool json = false;
+  bool json = false, decibels = false;
 };
 
 std::string shown(const Json& value) {
@@ -162,7 +163,32 @@ bool say_pair(const Pair& pair) {
   return all.empty();
 }
 
+// A side as Python computes its rows.
+Json side(const std::string& path, const std::vector<std::string>& sets) {
+  Json assigned = Json::object();
+  for (const std::string& set : sets)
+    assigned[set.substr(0, set.find('='))] = set.substr(std::min(set.find('=') + 1, set.size()));
+  const std::string text = front_end_pipeline(path);
+  if (text.empty() && !is_pipeline_name(path))
+    throw RunError(path +
+                   ": --decibels computes rows of signals, so it needs a front end or a "
+                   "pipeline, and this is a file");
+  return {{"path", text.empty() ? find_pipeline(path) : path},
+          {"text", text},
+          {"sample_rate", front_end_rate(path)},
+          {"sets", assigned}};
+}
+
+void say_decibels(const CompareArguments& arguments, const std::vector<std::string>& sets_of_b) {
+  const Json words{
+      {"decibels", {side(arguments.a, arguments.overrides.sets), side(arguments.b, sets_of_b)}}};
+  put(stdout, python_host()->run_verb("front_end_check", json_text(words)).printed + "\n");
+}
+
 int compare(const CompareArguments& arguments) {
+  // Before anything is printed: the program starts itself anew.
+  if (arguments.decibels && python_host() == nullptr)
+    throw NeedsPython{"melflow compare --decibels"};
   std::set<std::string> asked;
   const Outputs a = read_feature_settings(arguments.a, arguments.overrides, asked);
   PlanOverrides of_b = arguments.overrides;
@@ -180,6 +206,7 @@ int compare(const CompareArguments& arguments) {
     for (FeatureSettings& o : b) o.path += " with --set-b";
   bool is_equal = true;
   for (const Pair& pair : pairs) is_equal = say_pair(pair) && is_equal;
+  if (arguments.decibels) say_decibels(arguments, of_b.sets);
   if (is_equal && !arguments.overrides.sets.empty() && arguments.sets_of_b.empty())
     say(stdout, "note: --set changed both; --set-b changes B alone\n");
   return is_equal ? kDone : kRunFailed;
@@ -201,11 +228,10 @@ int compare_or_say(const CompareArguments& arguments) {
 Action add_compare(CLI::App& verb) {
   auto arguments = std::make_shared<CompareArguments>();
   const std::string what =
-      "a file that `melflow run` wrote, or a pipeline: a YAML file, or the name of one that comes "
-      "with melflow";
+      "a file that `melflow run` wrote; a pipeline: a YAML file, or the name of one that comes "
+      "with melflow; a model's own file or folder (docs/model-files.md); or a preset";
   verb.add_option("A", arguments->a, what)->required();
-  verb.add_option("B", arguments->b, "what to compare it with: also a file or a pipeline")
-      ->required();
+  verb.add_option("B", arguments->b, "what to compare it with, as A")->required();
   verb.add_option(
           "--output", arguments->output,
           "which output to compare where a pipeline has several: the name of the node that writes "
@@ -213,6 +239,10 @@ Action add_compare(CLI::App& verb) {
       ->type_name("NAME");
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");
+  verb.add_flag(
+      "--decibels", arguments->decibels,
+      "also computes rows of a voice, noise, silence and other signals made in place, and "
+      "says by how much they differ; needs the Python package melflow");
   verb.get_option("--set")->description("overrides an option in both: mel.n_mels=64");
   verb.add_option("--set-b", arguments->sets_of_b, "overrides an option in B alone")
       ->type_name("NODE.OPTION=VALUE")
@@ -227,7 +257,8 @@ Action add_compare(CLI::App& verb) {
       "Example:\n"
       "  melflow compare old.h5 new.h5\n"
       "  melflow compare features.h5 mine.yaml --output write\n"
-      "  melflow compare whisper mine.yaml --var RATE=16000");
+      "  melflow compare whisper mine.yaml --var RATE=16000\n"
+      "  melflow compare whisper-small/preprocessor_config.json whisper_large_v3 --decibels");
   return [arguments] { return compare_or_say(*arguments); };
 }
 

@@ -11,6 +11,9 @@
 #include "apps/json_value.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/version.h"
+#include "stages/features/mel/mel_presets.h"
+#include "stages/front_ends.h"
+#include "stages/model_files/model_file.h"
 #include "stages/output/formats/feature_file.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/formats/stored_json.h"
@@ -72,9 +75,7 @@ FeatureSettings of_sink(const std::string& path, const PlanNode& node) {
 }
 
 // Reads the sinks that write rows; if there are none, the settings of the other sinks' input.
-std::vector<FeatureSettings> of_pipeline(const std::string& path, const PlanOverrides& overrides,
-                                         std::set<std::string>& asked) {
-  const Plan plan = overrides.look_at(path, asked);
+std::vector<FeatureSettings> of_plan(const std::string& path, const Plan& plan) {
   std::vector<FeatureSettings> written, others;
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
@@ -128,10 +129,43 @@ std::vector<std::string> shared_stages(const FeatureSettings& settings,
 std::vector<FeatureSettings> read_feature_settings(const std::string& path,
                                                    const PlanOverrides& overrides,
                                                    std::set<std::string>& asked) {
+  if (const std::string text = front_end_pipeline(path); !text.empty())
+    return of_plan(path, overrides.look_at_text(text, path, asked));
   if (!is_pipeline_name(path)) return {of_file(path)};
   if (std::error_code error; fs::is_directory(find_pipeline(path), error))
     throw RunError(path + ": this is a folder; name a pipeline or an output of `melflow run`");
-  return of_pipeline(path, overrides, asked);
+  return of_plan(path, overrides.look_at(path, asked));
+}
+
+int front_end_rate(const std::string& name) {
+  if (is_model_path(name)) return read_model_file(Value::scalar(name)).sample_rate();
+  const FrontEnd* of = find_front_end(name);
+  const std::vector<std::string> shipped = shipped_pipeline_names();
+  std::error_code error;
+  if (of == nullptr || fs::exists(name, error) ||
+      std::find(shipped.begin(), shipped.end(), name) != shipped.end())
+    return 0;
+  const MelPreset* of_mel = find_preset(name);
+  return of_mel != nullptr ? of_mel->options.sample_rate : of->sample_rate_of("samples");
+}
+
+std::string front_end_pipeline(const std::string& name) {
+  const int rate = front_end_rate(name);
+  if (rate == 0) return {};
+  const bool is_mel = is_model_path(name)
+                          ? read_model_file(Value::scalar(name)).main().stage == "mel"
+                          : find_preset(name) != nullptr;
+  const std::string stage = is_mel ? "mel" : "samples";
+  const Json node{{"stage", stage}, {"from", "resample"}, {"preset", name}};
+  return Json{{"version", 1},
+              {"graph",
+               {{"files", {{"stage", "file_list"}, {"root", "/"}}},
+                {"read", {{"stage", "disk_read"}, {"from", "files"}}},
+                {"decode", {{"stage", "decode"}, {"from", "read"}}},
+                {"resample", {{"stage", "resample"}, {"from", "decode"}, {"rate", rate}}},
+                {stage, node},
+                {"rows", {{"stage", "batches"}, {"from", stage}}}}}}
+      .dump();
 }
 
 const FeatureSettings* find_output(const std::vector<FeatureSettings>& outputs,

@@ -32,13 +32,20 @@ struct FeatureSettings {
   std::vector<Stage> stages;
 };
 
-/// Reads the settings of a feature file, or of every output of a pipeline (at least one). An
-/// existing file counts as features unless it ends in .yaml or .yml; a name without an extension
-/// that is no file names a pipeline that comes with melflow. `overrides` (--set, --var) apply to
-/// pipelines, whose variables are added to `asked`. Throws RunError, ConfigError.
+/// Reads the settings of a feature file, of a front end (front_end_pipeline()), or of every output
+/// of a pipeline (at least one). Another existing file counts as features unless it ends in .yaml
+/// or .yml; a name without an extension that is no file names a pipeline that comes with melflow.
+/// `overrides` (--set, --var) apply to pipelines, whose variables are added to `asked`. Throws
+/// RunError, ConfigError.
 std::vector<FeatureSettings> read_feature_settings(const std::string& path,
                                                    const PlanOverrides& overrides,
                                                    std::set<std::string>& asked);
+
+/// The pipeline that a front end stands for: a model's own file or folder, or a preset where no
+/// pipeline has its name; "" for anything else.
+std::string front_end_pipeline(const std::string& name);
+/// The rate [Hz] of such a front end; 0 for anything else.
+int front_end_rate(const std::string& name);
 
 /// Returns the output called `name`, or nullptr.
 const FeatureSettings* find_output(const std::vector<FeatureSettings>& outputs,

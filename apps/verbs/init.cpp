@@ -14,6 +14,7 @@
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
 #include "apps/shipped.h"
+#include "apps/verbs/front_end_text.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
@@ -29,6 +30,7 @@
 #include "stages/features/mel/mel_presets.h"
 #include "stages/files/own_file.h"
 #include "stages/front_ends.h"
+#include "stages/model_files/model_file.h"
 
 namespace melflow {
 namespace {
@@ -250,6 +252,23 @@ std::string template_text(const FrontEnd* of) {
   return out;
 }
 
+// The pipeline with a model's own front end, written out.
+std::string model_text(const ModelFrontEnd& of) {
+  std::string out(kTemplate);
+  const bool is_mel = of.main().stage == "mel";
+  const bool begins_with_rows =
+      of.nodes.front().stage == "mel" || of.nodes.front().stage == "samples";
+  const bool has_segment = of.window.name.empty() && begins_with_rows && is_mel;
+  fill(out, "@rate@", std::to_string(of.sample_rate()));
+  fill(out, "@segment@\n", has_segment ? std::string(kSegmentNode) + "\n" : "");
+  fill(out, "@mel@\n", model_nodes_yaml(of, has_segment ? "segment" : "resample", true));
+  fill(out, "@last@", last_node(of));
+  fill(out, "version: 1\n",
+       fmt::format("# Features of {}, {} ({}).\n{}version: 1\n", of.title,
+                   one_line(excerpt(of.file, kLongestComment)), of.hash, assumptions_yaml(of)));
+  return out;
+}
+
 // Returns the values of --from: pipelines that come with melflow, and presets.
 std::vector<std::string> starting_points() {
   std::vector<std::string> out = shipped_pipeline_names();
@@ -263,6 +282,7 @@ std::vector<std::string> starting_points() {
 bool is_corpus(const std::string& from) {
   const std::vector<std::string> names = starting_points();
   std::error_code error;
+  if (is_model_path(from)) return false;
   return std::find(names.begin(), names.end(), from) == names.end() &&
          (fs::is_directory(from, error) || fs::is_regular_file(from, error) ||
           names_archives(from));
@@ -272,6 +292,9 @@ bool is_corpus(const std::string& from) {
 std::string starting_text(const std::string& from, const std::string& file) {
   if (from.empty()) return template_text(nullptr);
   const std::vector<std::string> shipped = shipped_pipeline_names();
+  if (std::find(shipped.begin(), shipped.end(), from) == shipped.end() &&
+      find_front_end(from) == nullptr)
+    return model_text(read_model_file(Value::scalar(from)));
   if (std::find(shipped.begin(), shipped.end(), from) == shipped.end())
     return template_text(find_front_end(from));
   const std::string path = find_pipeline(from);
@@ -319,12 +342,14 @@ int write_pipeline(const std::string& path, const std::string& from, bool force)
     return kDone;
   }
   std::error_code error;
-  if (fs::is_directory(from, error))
+  if (fs::is_directory(from, error) && !is_model_path(from))
     throw RunError(fmt::format(
         "{0}: is a folder, and the name of what melflow comes with; write ./{0} for the folder, or "
         "run this elsewhere",
         from));
-  WrittenFile(path, kAnyFile).write(starting_text(from, path));
+  const std::vector<std::string> read =
+      is_model_path(from) ? std::vector{from} : std::vector<std::string>();
+  WrittenFile(path, kAnyFile, read).write(starting_text(from, path));
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;
 }
@@ -363,17 +388,19 @@ Action add_init(CLI::App& verb) {
               "--from", given->from,
               fmt::format(
                   "starts from a corpus (a folder, an archive or a list, whose kind it finds out), "
-                  "from a pipeline that comes with melflow, or from a preset of mel or samples: "
-                  "{}",
+                  "from a model's own file or folder (docs/model-files.md), from a pipeline that "
+                  "comes with melflow, or from a preset of mel or samples: {}",
                   fmt::join(starting_points(), ", ")))
           ->type_name("NAME|PATH")
           ->check(CLI::Validator(
               [](std::string& name) {
                 const std::vector<std::string> all = starting_points();
-                if (std::find(all.begin(), all.end(), name) != all.end() || is_corpus(name))
+                if (std::find(all.begin(), all.end(), name) != all.end() || is_model_path(name) ||
+                    is_corpus(name))
                   return std::string();
                 return fmt::format(
-                    "there is no '{}'; allowed: {}, or a folder, an archive or a list{}",
+                    "there is no '{}'; allowed: {}, or a model's own file or folder, or a folder, "
+                    "an archive or a list{}",
                     excerpt(name), names_text(name, all, "`melflow init --help`"),
                     did_you_mean(name, all));
               },
@@ -388,6 +415,7 @@ Action add_init(CLI::App& verb) {
           ->excludes(from);
   verb.footer(
       "Example:\n  melflow init mine.yaml\n  melflow init --from whisper mine.yaml\n  melflow init "
+      "--from whisper-small/preprocessor_config.json mine.yaml\n  melflow init "
       "--from LJSpeech-1.1 lj.yaml\n  melflow init --from train.csv\n  melflow init --stage "
       "loudness");
   return [given, path, stage] {

@@ -14,6 +14,7 @@
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/features/mel_stage_options.h"
+#include "stages/model_files/model_file.h"
 
 namespace melflow {
 namespace {
@@ -207,6 +208,18 @@ const std::vector<ParityLibrary>& parity_libraries() {
 }
 
 Json mel_settings(const Value& options, const std::string& where) {
+  if (const Value* preset = options.find("preset"); preset != nullptr && is_model_file(*preset)) {
+    const ModelFrontEnd of = read_model_file(*preset);
+    if (of.nodes.size() > 1 || of.main().stage != "mel")
+      throw ConfigError(where + "preset: this is of mel alone, and " + of.title +
+                        " has other nodes, too");
+    Value written = Value::map({});
+    for (const ModelFrontEnd::Option& option : of.main().options)
+      written.set(option.name, option.value);
+    for (const Value::Entry& e : options.entries())
+      if (e.key != "preset") written.set(e.key, e.value);
+    return mel_settings(written, where);
+  }
   return json_of(resolved(read_mel(options, where)));
 }
 

@@ -196,6 +196,13 @@ Plan PlanOverrides::look_at(const std::string& file, std::set<std::string>& aske
   return load_plan(find_pipeline(file), options);
 }
 
+Plan PlanOverrides::look_at_text(const std::string& text, const std::string& name,
+                                 std::set<std::string>& asked) const {
+  LoadOptions options = load_options();
+  options.asked = &asked;
+  return load_plan_text(text, name, options);
+}
+
 void PlanOverrides::check_used(const std::set<std::string>& asked) const {
   Problems problems;
   check_unused(split_all(vars), asked, problems);

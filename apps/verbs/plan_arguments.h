@@ -30,6 +30,9 @@ struct PlanOverrides {
   /// Makes the plan of a pipeline that is not run: paths need not exist, nor variables have values.
   /// Adds its variables to `asked`, for check_used() after all pipelines are read.
   [[nodiscard]] Plan look_at(const std::string& file, std::set<std::string>& asked) const;
+  /// Does the same for a text; `name` stands for its file in messages.
+  [[nodiscard]] Plan look_at_text(const std::string& text, const std::string& name,
+                                  std::set<std::string>& asked) const;
   /// Throws ConfigError when a --var names none of these variables.
   void check_used(const std::set<std::string>& asked) const;
   /// Returns the options with which load() reads a pipeline.

@@ -13,8 +13,6 @@
 #include "config/reference.h"
 #include "pipeline/base/text.h"
 #include "pipeline/plan/plan.h"
-#include "stages/features/mel/mel_presets.h"
-#include "stages/front_ends.h"
 
 namespace melflow {
 namespace {
@@ -23,12 +21,11 @@ struct StagesArguments {
   std::string name;
   bool markdown = false;
   bool json_schema = false;
-  bool presets = false;
 };
 
 void print_option(const OptionRow& row) {
   std::string type = row.type;
-  if (!row.allowed.empty()) type += (row.type == "choice" ? ": " : ", ") + row.allowed;
+  if (!row.allowed.empty()) type += (row.type.starts_with("choice") ? ": " : ", ") + row.allowed;
   if (!row.default_text.empty()) type += "; default " + row.default_text;
   say(stdout, "  {}  ({})\n      {}\n", row.name, type, row.doc);
 }
@@ -76,21 +73,6 @@ std::string in_lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
-}
-
-// The table of docs/features.md.
-std::string presets_markdown() {
-  std::string out = "| preset | gives | computed by | Hz | nodes |\n|---|---|---|---|---|\n";
-  for (const FrontEnd& f : front_ends()) {
-    std::string nodes(f.text);
-    for (std::size_t at = 0; (at = nodes.find('\n', at)) != nodes.npos;)
-      nodes.replace(at, 1, "`, `");
-    const MelPreset* of_mel = find_preset(f.name);
-    out += fmt::format(
-        "| `{}` | {} | {} | {} | `{}` |\n", f.name, f.summary, f.source,
-        of_mel != nullptr ? of_mel->options.sample_rate : f.sample_rate_of("samples"), nodes);
-  }
-  return out;
 }
 
 // Returns "; options of that name are mel.hop, segment.hop"; "" where no stage has one.
@@ -186,18 +168,9 @@ Action add_stages(CLI::App& verb) {
   CLI::Option* schema = verb.add_flag("--json-schema", arguments->json_schema,
                                       "prints a JSON Schema of configurations, for editors");
   schema->excludes(markdown);
-  verb.add_flag("--presets", arguments->presets,
-                "prints the presets of mel with the nodes that they stand for, as Markdown "
-                "(docs/features.md)")
-      ->excludes(markdown)
-      ->excludes(schema);
   verb.footer("Example:\n  melflow stages mel\n  melflow stages mel.hop");
   return [arguments]() -> int {
     if (!arguments->name.empty()) return print_stage(arguments->name);
-    if (arguments->presets) {
-      put(stdout, presets_markdown());
-      return kDone;
-    }
     if (!arguments->markdown && !arguments->json_schema) return print_list();
     put(stdout, arguments->markdown ? stages_markdown() : schema_json());
     return kDone;

@@ -32,6 +32,7 @@ Action add_validate(CLI::App& verb);
 Action add_test(CLI::App& verb);
 Action add_graph(CLI::App& verb);
 Action add_stages(CLI::App& verb);
+Action add_presets(CLI::App& verb);
 Action add_inspect(CLI::App& verb);
 Action add_show(CLI::App& verb);
 Action add_compare(CLI::App& verb);
@@ -92,6 +93,9 @@ inline constexpr Verb kVerbs[] = {
      "Prints a pipeline as a Mermaid flowchart, with the limits of its nodes and queues.",
      add_graph},
     {"stages", "Pipelines", "Lists the stages, or shows one with all its options.", add_stages},
+    {"presets", "Pipelines",
+     "Lists the front ends of known libraries and models, and shows that of a model's own file.",
+     add_presets},
     {"inspect", "Files of features", "Shows what is in a file of features.", add_inspect},
     {"show", "Files of features", "Draws the rows of one recording as a picture (SVG).", add_show},
     {"compare", "Files of features",

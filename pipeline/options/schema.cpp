@@ -141,7 +141,7 @@ std::string on_form(const Value& v, const std::string& type) {
   if (type == "true or false" && (v.text() == "1" || v.text() == "0"))
     return did_you_mean(v.text() == "1" ? "true" : "false");
   const std::string meant =
-      type == "choice" ? std::string() : without_comma(v.text(), type == "integer");
+      type.starts_with("choice") ? std::string() : without_comma(v.text(), type == "integer");
   return meant.empty() ? meant : did_you_mean(excerpt(meant));
 }
 

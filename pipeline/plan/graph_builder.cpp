@@ -13,6 +13,7 @@
 #include "pipeline/plan/plan_memory.h"
 #include "pipeline/plan/plan_settings.h"
 #include "pipeline/plan/several_sources.h"
+#include "pipeline/plan/written_out.h"
 
 namespace melflow {
 namespace {
@@ -72,7 +73,11 @@ std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
 }  // namespace
 
 Plan build_plan(const GraphSpec& written, const Registry& registry) {
-  const GraphSpec spec = with_missing_nodes(written, registry);
+  Problems problems;
+  std::vector<Problem> notes;
+  const GraphSpec spec =
+      with_missing_nodes(written_out(written, registry, problems, notes), registry);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
   GraphDraft graph = draft_graph(spec, registry);
   if (!graph.problems.empty()) {
     std::vector<Problem> warnings =
@@ -80,7 +85,8 @@ Plan build_plan(const GraphSpec& written, const Registry& registry) {
     throw WarnedConfigError(std::move(graph.problems), std::move(warnings));
   }
   Plan plan = make_plan(graph);
-  plan.warnings = graph.unused.sorted();
+  plan.warnings = std::move(notes);
+  for (Problem& unused : graph.unused.sorted()) plan.warnings.push_back(std::move(unused));
   check_stages(plan);
   check_order(plan);
   check_sub_items(plan);

@@ -41,6 +41,13 @@ struct Insertion {
   NodeSpec node;
 };
 
+/// What a node that is written out gets, and where it says what is wrong or assumed.
+struct WritingOut {
+  std::vector<const NodeSpec*> before;  ///< the nodes upstream of it, nearest first
+  Problems& problems;
+  std::vector<Problem>& notes;
+};
+
 struct StageInfo {
   std::string name;
   std::string summary;
@@ -59,6 +66,10 @@ struct StageInfo {
   /// each taking the output of the one before. One of them has the node's name; nodes that take its
   /// output get that of the last one. Options are not checked yet. Empty: no expansion.
   std::function<std::vector<NodeSpec>(const NodeSpec&)> expand;
+  /// Returns the nodes that take the place of a node which names a file that says what they are, in
+  /// the order of the data, one of them with the node's name; each but the first takes from the one
+  /// before. Unlike those of `expand` they are the configuration that is stored. Empty: it stays.
+  std::function<std::vector<NodeSpec>(const NodeSpec&, WritingOut&)> write_out;
   /// For a source: returns the nodes to insert for it, in the order of the data. Options are not
   /// checked yet. Empty: none.
   std::function<std::vector<Insertion>(const NodeSpec&)> insert;
@@ -75,6 +86,11 @@ struct StageInfo {
 template <class S>
 concept ExpandsNodes = requires(const NodeSpec& spec) {
   { S::expand(spec) } -> std::same_as<std::vector<NodeSpec>>;
+};
+
+template <class S>
+concept WritesOutNodes = requires(const NodeSpec& spec, WritingOut& writing) {
+  { S::write_out(spec, writing) } -> std::same_as<std::vector<NodeSpec>>;
 };
 
 template <class S>
@@ -142,6 +158,7 @@ class RegisterStage {
     info.affects_features = affects_features;
     if constexpr (requires { S::kFeatureStage; }) info.feature_stage = S::kFeatureStage;
     if constexpr (ExpandsNodes<S>) info.expand = S::expand;
+    if constexpr (WritesOutNodes<S>) info.write_out = S::write_out;
     if constexpr (InsertsNodes<S>) info.insert = S::insert;
     if constexpr (HasOptionsOfRun<S>) info.options_of_run = S::options_of_run();
     if constexpr (NamesOutputs<S>) info.outputs = S::outputs;

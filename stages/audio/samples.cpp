@@ -19,6 +19,7 @@
 #include "stages/front_end_nodes.h"
 #include "stages/items.h"
 #include "stages/length.h"
+#include "stages/model_files/written_front_end.h"
 #include "stages/row_type.h"
 #include "stages/sample_rate.h"
 #include "stages/sample_unit.h"
@@ -35,7 +36,7 @@ struct SamplesPreset {
 
 template <>
 struct OptionType<SamplesPreset> {
-  static std::string name() { return "choice"; }
+  static std::string name() { return "choice or path"; }
   static std::vector<std::string> choices() {
     std::vector<std::string> out{"none"};
     for (const FrontEnd& f : front_ends())
@@ -45,8 +46,9 @@ struct OptionType<SamplesPreset> {
   static std::string parse(const Value& v, SamplesPreset& out) {
     const std::vector<std::string> all = choices();
     if (!v.is_null() && std::find(all.begin(), all.end(), v.text()) == all.end())
-      return fmt::format("{} {}", detail::describe_value(v),
-                         not_one_of(v.text(), all, "`melflow stages --presets`"));
+      return fmt::format("{} is not one of {}, or the path of a model's file{}",
+                         detail::describe_value(v), names_text(v.text(), all, "`melflow presets`"),
+                         v.is_scalar() ? did_you_mean(v.text(), all) : "");
     out.of = find_front_end(v.text());
     return {};
   }
@@ -59,13 +61,14 @@ namespace {
 
 struct SamplesOptions {
   SamplesPreset preset;
+  std::string preset_of;
   std::optional<SampleRate> sample_rate;
 
   void describe(Schema& s) {
     s.field("preset", preset,
             "front end of a known model that takes samples: sets sample_rate, and the nodes before "
-            "this one that normalise the samples or fit their number (docs/features.md); not set "
-            "or none: none")
+            "this one that normalise the samples or fit their number (docs/features.md), or a "
+            "model's own file (docs/model-files.md); not set or none: none")
         .implies([this] {
           if (preset.of != nullptr) sample_rate = preset.of->sample_rate_of("samples");
         })
@@ -74,6 +77,7 @@ struct SamplesOptions {
             "sample rate that recordings must have [Hz]; others fail; not set: the rate of the "
             "resample stage before this one, or any rate")
         .range(100, 1'000'000);
+    s.field("preset_of", preset_of, kPresetOfHelp).tuning();
   }
 };
 
@@ -100,6 +104,9 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
  public:
   explicit SampleRows(SamplesOptions options) : options_(options) {}
 
+  static std::vector<NodeSpec> write_out(const NodeSpec& spec, WritingOut& writing) {
+    return written_front_end(spec, "samples", writing);
+  }
   static std::vector<NodeSpec> expand(const NodeSpec& spec) {
     return front_end_nodes(spec, "samples", {spec});
   }
@@ -134,6 +141,7 @@ class SampleRows final : public Transform<Windows, MelBatch>, public TellsLength
     info->is_full_scale = !given.get(property::kSampleUnit);
     info->unit = given.get_or(property::kSampleUnit, "full scale");
     info->sample_rate = static_cast<int>(rate);
+    info->preset = options_.preset_of;
     info->hop = 1;
     *info->computed_by = {"cpu", "any", true};
     info_ = info;

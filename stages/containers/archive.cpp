@@ -90,7 +90,7 @@ Archive::Archive(std::string path) : path_(std::move(path)), file_(path_) {
   struct stat st = state_of(fd.get(), path_);
   state_ = FileState(st);
   modified_ = stamp_of(st).modified;
-  is_zip_ = ends_in(path_, ".zip");
+  is_zip_ = ends_in(path_, ".zip") || ends_in(path_, ".npz");
   if (is_gzip_name(path_)) {
     unpack(fd.get(), static_cast<std::uint64_t>(st.st_size));
     st = state_of(unpacked_.get(), path_);

@@ -16,6 +16,7 @@
 #include "stages/features/mel_backend.h"
 #include "stages/features/mel_front.h"
 #include "stages/length.h"
+#include "stages/model_files/written_front_end.h"
 #include "stages/passes_streams.h"
 
 namespace melflow {
@@ -31,6 +32,9 @@ class Mel final : public Transform<Batch, MelBatch>,
     traits_.order = BlockOrder::any;  // every part has its row numbers
   }
 
+  static std::vector<NodeSpec> write_out(const NodeSpec& spec, WritingOut& writing) {
+    return written_front_end(spec, "mel", writing);
+  }
   static std::vector<NodeSpec> expand(const NodeSpec& spec) { return mel_nodes(spec); }
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {

@@ -17,6 +17,7 @@
 #include "stages/features/mel/mel_filterbank.h"
 #include "stages/features/mel/mel_option_table.h"
 #include "stages/files/npy_array.h"
+#include "stages/front_ends.h"
 #include "stages/other_names.h"
 
 namespace melflow {
@@ -159,8 +160,10 @@ std::string OptionType<PresetChoice>::parse(const Value& v, PresetChoice& out) {
   }
   const MelPreset* found = v.is_scalar() ? find_preset(v.text()) : nullptr;
   if (found == nullptr)
-    return fmt::format("{} {}", detail::describe_value(v),
-                       not_one_of(v.text(), choices(), "`melflow stages --presets`"));
+    return fmt::format("{} is not one of {}, or the path of a model's file{}",
+                       detail::describe_value(v),
+                       names_text(v.text(), choices(), "`melflow presets`"),
+                       v.is_scalar() ? did_you_mean(v.text(), choices()) : "");
   out.preset = found;
   return {};
 }
@@ -189,8 +192,8 @@ void MelStageOptions::describe(Schema& s) {
   s.other_values(other_names::values_of_mel());
   s.field("preset", preset,
           "front end of a known library or model: sets all options, and puts in its nodes before "
-          "and after mel (docs/features.md); options in the node take precedence; not set or none: "
-          "the defaults in this list")
+          "and after mel (docs/features.md), or a model's own file (docs/model-files.md); options "
+          "beside it take precedence")
       .implies([this] { take_preset(); })
       .tuning();
   for (const MelOptionRow& row : mel_option_table()) {
@@ -207,6 +210,7 @@ void MelStageOptions::describe(Schema& s) {
     if (const auto& [what, are_met] = row.needs; are_met != nullptr)
       f.used_with(std::string(what), [this, met = are_met] { return met(resolved()); });
   }
+  s.field("preset_of", preset_of, kPresetOfHelp).tuning();
 }
 
 MelOptions MelStageOptions::resolved() const {
@@ -276,7 +280,7 @@ std::vector<MelOptionProblem> MelStageOptions::unit_remarks(int rate) const {
 }
 
 std::string MelStageOptions::preset_text() const {
-  if (preset.preset == nullptr) return {};
+  if (preset.preset == nullptr || !preset_of.empty()) return preset_of;
   const auto settings = [](MelStageOptions options) {
     Schema s;
     options.describe(s);
@@ -324,7 +328,7 @@ std::string MelStageOptions::from_preset(const std::string& option) const {
 }
 
 std::string MelStageOptions::preset_remark() const {
-  if (preset.preset == nullptr || !preset.preset->has_fixed_times) return {};
+  if (preset.preset == nullptr || !preset.preset->has_fixed_times || !preset_of.empty()) return {};
   const MelOptions &theirs = preset.preset->options, ours = resolved();
   if (ours.sample_rate == theirs.sample_rate || ours.hop != theirs.hop ||
       ours.win_length != theirs.win_length || ours.n_fft != theirs.n_fft)
@@ -338,7 +342,8 @@ std::string MelStageOptions::preset_remark() const {
 }
 
 std::string MelStageOptions::window_remark(std::int64_t window) const {
-  const int theirs = preset.preset == nullptr ? 0 : preset.preset->window_seconds;
+  const bool is_known = preset.preset != nullptr && preset_of.empty();
+  const int theirs = is_known ? preset.preset->window_seconds : 0;
   const int rate = resolved().sample_rate;
   if (theirs == 0 || window == std::int64_t{theirs} * rate) return {};
   return fmt::format(

@@ -47,7 +47,7 @@ struct PresetChoice {
 };
 template <>
 struct OptionType<PresetChoice> {
-  static std::string name() { return "choice"; }
+  static std::string name() { return "choice or path"; }
   static std::vector<std::string> choices();
   static std::string parse(const Value& v, PresetChoice& out);
   static Value echo(const PresetChoice& c) {
@@ -57,6 +57,7 @@ struct OptionType<PresetChoice> {
 
 struct MelStageOptions {
   PresetChoice preset;
+  std::string preset_of;
   // These replace members of `mel`. Without sample_rate, the rate of the input applies.
   std::optional<SampleRate> sample_rate;
   std::optional<Length> win_length, hop;

@@ -83,11 +83,26 @@ Layout layout_of(const std::string& path, std::string_view file) {
   return out;
 }
 
-template <class Real>
+template <class Number>
 std::vector<double> numbers(std::string_view data, std::size_t count) {
-  std::vector<Real> values(count);
-  if (count > 0) std::memcpy(values.data(), data.data(), count * sizeof(Real));
+  std::vector<Number> values(count);
+  if (count > 0) std::memcpy(values.data(), data.data(), count * sizeof(Number));
   return {values.begin(), values.end()};
+}
+
+NpyArray numbers_of(std::string_view file, const std::string& path, bool may_be_integer) {
+  const Layout layout = layout_of(path, file);
+  const bool is_double = layout.type == "<f8", is_integer = layout.type == "<i8" && may_be_integer;
+  if (!is_double && !is_integer && layout.type != "<f4")
+    refuse(path, "has values of type " + excerpt(layout.type));
+  const std::string_view data = file.substr(layout.begin);
+  const std::size_t size = is_double || is_integer ? sizeof(double) : sizeof(float);
+  if (data.size() != layout.count * size)
+    refuse(path, fmt::format("has {} bytes of values, {} values take {}", data.size(), layout.count,
+                             layout.count * size));
+  return {layout.shape, is_double    ? numbers<double>(data, layout.count)
+                        : is_integer ? numbers<std::int64_t>(data, layout.count)
+                                     : numbers<float>(data, layout.count)};
 }
 
 NpyArray read(const std::string& path, bool is_vector) {
@@ -96,24 +111,17 @@ NpyArray read(const std::string& path, bool is_vector) {
   const std::size_t most = is_vector ? kMostInVector : kMost;
   if (bytes > most * sizeof(double) + kLongestHeader)
     refuse(path, fmt::format("has {} bytes, more than {} numbers take", bytes, most));
-  const std::string file = read_at(fd.get(), 0, bytes, path);
-  const Layout layout = layout_of(path, file);
-  if (is_vector && layout.shape.size() != 1)
-    refuse(path,
-           fmt::format("has the shape ({}), not one dimension", fmt::join(layout.shape, ", ")));
-  const bool is_double = layout.type == "<f8";
-  if (!is_double && layout.type != "<f4")
-    refuse(path, "has values of type " + excerpt(layout.type));
-  const std::string_view data = std::string_view(file).substr(layout.begin);
-  const std::size_t size = is_double ? sizeof(double) : sizeof(float);
-  if (data.size() != layout.count * size)
-    refuse(path, fmt::format("has {} bytes of values, {} values take {}", data.size(), layout.count,
-                             layout.count * size));
-  return {layout.shape,
-          is_double ? numbers<double>(data, layout.count) : numbers<float>(data, layout.count)};
+  NpyArray out = numbers_of(read_at(fd.get(), 0, bytes, path), path, false);
+  if (is_vector && out.shape.size() != 1)
+    refuse(path, fmt::format("has the shape ({}), not one dimension", fmt::join(out.shape, ", ")));
+  return out;
 }
 
 }  // namespace
+
+NpyArray npy_array_of(std::string_view file, const std::string& path) {
+  return numbers_of(file, path, true);
+}
 
 NpyArray read_npy_array(const std::string& path) { return read(path, false); }
 

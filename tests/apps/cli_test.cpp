@@ -251,11 +251,57 @@ TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is
   CHECK(read_text(folder / "mine.yaml") == read_text(folder / "melflow.yaml"));
 }
 
-TEST_CASE("cli: docs/features.md has what `melflow stages --presets` prints now") {
+TEST_CASE("cli: docs/features.md has what `melflow presets --markdown` prints now") {
   const TempFolder folder;
-  const Ended e = run(folder, {kMelflow, "stages", "--presets"});
+  const Ended e = run(folder, {kMelflow, "presets", "--markdown"});
   const bool is_current = has(read_text(fs::path(test::source_path("docs/features.md"))), e.out);
-  CHECK_MESSAGE(is_current, "stale: the table of `melflow stages --presets` in docs/features.md");
+  CHECK_MESSAGE(is_current, "stale: the table of `melflow presets --markdown` in docs/features.md");
+}
+
+TEST_CASE("cli: docs/model-files.md has what `melflow presets --classes` prints now") {
+  const TempFolder folder;
+  const Ended e = run(folder, {kMelflow, "presets", "--classes"});
+  const bool is_current = has(read_text(fs::path(test::source_path("docs/model-files.md"))), e.out);
+  CHECK_MESSAGE(is_current,
+                "stale: the tables of `melflow presets --classes` in docs/model-files.md");
+}
+
+TEST_CASE("cli: a model's own file is shown and written out with the source of each value") {
+  const TempFolder folder;
+  fs::create_directory(folder / "data");
+  fs::create_directory(folder / "model");
+  write_text(folder / "model/preprocessor_config.json",
+             "{\n  \"feature_extractor_type\": \"SeamlessM4TFeatureExtractor\",\n"
+             "  \"num_mel_bins\": 80,\n  \"sampling_rate\": 16000,\n  \"stride\": 2\n}\n");
+  const std::string nodes = exits(0, run(folder, {kMelflow, "presets", "model"})).out;
+  for (const char* line : {"# SeamlessM4TFeatureExtractor of transformers 5.24.0, 16000 Hz, xxh3 ",
+                           "    n_mels: 80                      # num_mel_bins, line 3\n",
+                           "    frames: 2                       # stride, line 5\n",
+                           "    preset_of: \"SeamlessM4TFeatureExtractor of transformers"})
+    CHECK_MESSAGE(has(nodes, line), nodes);
+  exits(0, run(folder, {kMelflow, "init", "--from", "model", "p.yaml"}));
+  CHECK(has(read_text(folder / "p.yaml"),
+            "    n_mels: 80                      # num_mel_bins, line 3\n"));
+  CHECK_FALSE(has(exits(0, run(folder, {kMelflow, "validate", "p.yaml"})).out, "warning"));
+  CHECK(has(exits(0, run(folder, {kMelflow, "compare", "model", "seamless"})).out, "equal"));
+  const Ended other = run(folder, {kMelflow, "compare", "model/preprocessor_config.json", "wenet"});
+  CHECK(other.code == 1);
+  CHECK(has(other.out, "stack: only in model/preprocessor_config.json"));
+  CHECK(has(exits(0, run(folder, {kMelflow, "presets"})).out, "lhotse 1.33.0, Wav2LogFilterBank"));
+  CHECK(has(run(folder, {kMelflow, "presets", "wisper"}).err, "Did you mean 'whisper'?"));
+
+  write_text(
+      folder / "model/preprocessor_config.json",
+      "{\n  \"feature_extractor_type\": \"SeamlessM4TFeatureExtractor\",\n  \"strid\": 2\n}\n");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"presets", "model"},
+                                                {"init", "--force", "--from", "model", "p.yaml"},
+                                                {"compare", "model", "seamless"}}) {
+    std::vector<std::string> all{kMelflow};
+    all.insert(all.end(), words.begin(), words.end());
+    const Ended wrong = run(folder, all);
+    CHECK(wrong.code == 78);
+    CHECK_MESSAGE(has(wrong.err, "model/preprocessor_config.json:3:3: strid: "), wrong.err);
+  }
 }
 
 TEST_CASE("cli: init starts from a pipeline that comes with melflow, or from a preset") {

@@ -226,7 +226,7 @@ def mel_options(nodes):
     """The options of mel in nodes, with those of its preset."""
     given = dict(nodes["mel"])
     out = mel_options(dict(table_row(given.pop("preset")))) if "preset" in given else {}
-    return {**out, **{k: None if v == "none" else v for k, v in given.items()}}
+    return {**out, **{k: None if (k, v) == ("top_db", "none") else v for k, v in given.items()}}
 
 
 def around(preset, stage="mel"):

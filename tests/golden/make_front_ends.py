@@ -92,6 +92,8 @@ def conditioned(stage, options, x, rate):
     left, right, extra = (length(options.get(key, 0), rate) for key in ("pad_left", "pad_right", "extra"))
     if "length" in options:
         whole = length(options["length"], rate)
+        if options.get("pad_mode", "constant") == "constant":
+            return np.pad(x, (0, max(0, whole - len(x))))[:whole]
         copies = np.tile(x, whole // len(x) + 1)[:whole]
         if options["pad_mode"] == "repeat_whole":
             copies[whole // len(x) * len(x):] = 0
@@ -108,7 +110,7 @@ def error_of(name, x):
     options = {"sample_rate": rate, **front_end_cases.mel_options(nodes)}
     o = option_table.resolve({k: v for k, v in options.items() if k != "filters"})
     o["filters"] = getattr(front_end_cases, options["filters"] + "_filters")() if "filters" in options else []
-    before, after = front_end_cases.around(nodes["mel"]["preset"])
+    before, after = front_end_cases.around(nodes["mel"]["preset"]) if "preset" in nodes["mel"] else ([], [])
     names = list(nodes)
     written = [(n, nodes[n]) for n in names[:names.index("mel")]]
     heard = len(x)  # what follows is the window's padding

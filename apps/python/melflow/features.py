@@ -225,13 +225,23 @@ def _call(max_seconds: Any, max_samples: Any, is_window: bool, deadline: Any) ->
 
 
 _TIMES = ("n_fft", "win_length", "hop")
-_preset_rate = functools.lru_cache(maxsize=32)(_melflow.preset_rate)
+_rate_of_name = functools.lru_cache(maxsize=32)(_melflow.preset_rate)
+
+
+def _of_file(preset: Any) -> str:
+    """What a preset that is a model's own file stands for, as JSON, read anew, as the file may have changed; "" for a name."""
+    return "" if preset is None else _melflow.model_nodes(arguments.text_of(preset))
+
+
+def _preset_rate(preset: Any) -> Optional[int]:
+    of_file = _of_file(preset)
+    return json.loads(of_file)["sample_rate"] if of_file else _rate_of_name(arguments.text_of(preset))
 
 
 def rate_of(sample_rate: Any, options: Mapping[str, Any], of_files: bool) -> int:
     """The rate [Hz] of the samples for the stage mel: that of a model's preset, else sample_rate."""
     preset = options.get("preset")
-    theirs = None if preset is None else _preset_rate(arguments.text_of(preset))
+    theirs = None if preset is None else _preset_rate(preset)
     if sample_rate is None and (theirs is None or not of_files):
         raise TypeError("files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled" if of_files
                         else "an array needs sample_rate, the rate [Hz] of its samples, not None")
@@ -266,7 +276,7 @@ def check_names(function: Callable[..., Any], options: Mapping[str, Any]) -> Non
 
 
 @functools.lru_cache(maxsize=32)
-def _of_options(options: str, rate: int) -> Features:
+def _of_options(options: str, rate: int, of_file: str) -> Features:  # pylint: disable=unused-argument
     return Features(sample_rate=rate, **json.loads(options))
 
 
@@ -276,7 +286,7 @@ def features_of(audio: Any, sample_rate: Any, options: Mapping[str, Any]) -> "Tu
     for name in () if is_file else OF_DECODE:
         if options.get(name) is not None:
             raise TypeError(f"{name} is for files, and this is an array of samples; leave it out")
-    by = _of_options(json.dumps(arguments.plain(options)), rate_of(sample_rate, options, is_file))
+    by = _of_options(json.dumps(arguments.plain(options)), rate_of(sample_rate, options, is_file), _of_file(options.get("preset")))
     return by, audio, None if is_file else sample_rate
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from . import arguments, parity_signals
 from ._melflow import ConfigError, RunError, mel_settings, preset_rate
 from ._melflow import version as _version
-from .features import features
+from .features import Features, features
 
 # Mistakes that look right: each is tried alone where rows differ.
 _VARIANTS: "Tuple[Dict[str, Any], ...]" = tuple(
@@ -143,8 +144,11 @@ def vectors(*, sample_rate: Optional[int] = None, **options: Any) -> "Dict[str, 
 
 
 def of_verb(words: str) -> "Tuple[int, str, str]":
-    """Runs the verb vectors, with its arguments as JSON. Gives the exit status, the printed text and the error message."""
+    """Runs the verb vectors, or --decibels of compare, with its arguments as JSON. Gives the exit status, the printed text and the
+    error message."""
     given = json.loads(words, strict=False)
+    if "decibels" in given:
+        return 0, "\n".join(_decibels(*given["decibels"])), ""
     options: "Dict[str, Any]" = {"preset": given["preset"]} if given["preset"] else {}
     for option in given["options"]:
         name, is_set, value = option.partition("=")
@@ -153,6 +157,37 @@ def of_verb(words: str) -> "Tuple[int, str, str]":
         options[name] = _value(value)
     rate = given["sample_rate"]
     return 0, json.dumps(vectors(sample_rate=(int(rate) if rate.isdecimal() else rate) if rate else None, **options)), ""
+
+
+def _rows_of(side: "Dict[str, Any]", x: np.ndarray, rate: int) -> np.ndarray:
+    with warnings.catch_warnings():  # said by the comparison of settings
+        warnings.simplefilter("ignore")
+        by = Features(side["text"] or side["path"], sets=side["sets"])
+    rows = by(x, rate)
+    return rows.reshape(-1, rows.shape[-1]).astype(np.float64) if rows.ndim > 1 else rows[:, None].astype(np.float64)
+
+
+def _decibels(a: "Dict[str, Any]", b: "Dict[str, Any]") -> "List[str]":
+    """How much the rows of two pipelines differ on the built-in signals, at the rate of the first."""
+    rate, out = a["sample_rate"] or b["sample_rate"] or 16000, []
+    for name, make in parity_signals.SIGNALS.items():
+        x = make(rate)
+        try:
+            one, other = _rows_of(a, x, rate), _rows_of(b, x, rate)
+        except RunError as error:
+            out.append(f"{name}: {error}")
+            continue
+        if one.shape != other.shape:
+            out.append(f"{name}: {one.shape[0]} rows of {one.shape[1]}, and {other.shape[0]} of {other.shape[1]}")
+            continue
+        apart, level = np.abs(one - other), float(np.sqrt(np.mean(one ** 2)))
+        if not apart.any():
+            out.append(f"{name}: equal bit for bit")
+            continue
+        decibels = 20 * np.log10(float(np.sqrt(np.mean(apart ** 2))) / level) if level else np.inf
+        row, column = np.unravel_index(np.argmax(apart), apart.shape)
+        out.append(f"{name}: {decibels:.1f} dB of the rows' level; at most {apart.max():.6g}, in row {row}, column {column}")
+    return out
 
 
 def _value(text: str) -> Any:
