@@ -315,7 +315,8 @@ constexpr OtherValue kMelValues[] = {
     {"norm", "true", "write slaney for triangles of equal area, or none"},
     {"preset", "openai", "write whisper"},
     {"preset", "granite_speech_5",
-     "no options give its number of frames, and the derivatives of its last one"},
+     "no options give its number of frames, which is even before top_db and its derivatives, and "
+     "the zero that it adds to odd multiples of 10 ms"},
     {"preset", "musicgen_melody", "no options give chroma"},
     {"preset", "python_speech_features", "no options give its energy, which is of the spectrum"},
 };

@@ -6,7 +6,7 @@
 # Compiling takes most of the time, so each test is built where it finds most:
 #   release     the program as released: its verbs, values to the last bit, memory; the framework
 #   long        kills, faults, power failures and full disks at many places; whole jobs; kernels and the GPU check on
-#               the emulated device
+#               the emulated device; the bundle
 #   python      the Python package, built and tested with the program that is in it
 #   asan        with AddressSanitizer and UBSan: the tests of the libraries' parts, so all code that reads untrusted
 #               files; not the program, whose tests are about its output

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "apps/calls/stage_chain.h"
 #include "apps/python/recording_store.h"
 #include "apps/python/row_reader.h"
-#include "apps/python/stage_chain.h"
 #include "stages/manifest.h"
 
 namespace melflow {

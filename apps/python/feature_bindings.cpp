@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/calls/stage_chain.h"
 #include "apps/json_value.h"
 #include "apps/python/arrays.h"
 #include "apps/python/process.h"
 #include "apps/python/sample_array.h"
-#include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "apps/report/report_json.h"
 #include "apps/verbs/parity_options.h"

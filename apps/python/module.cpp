@@ -18,12 +18,12 @@
 
 #include <fmt/format.h>
 
+#include "apps/calls/stage_chain.h"
 #include "apps/exit_codes.h"
 #include "apps/python/arrays.h"
 #include "apps/python/batch_run.h"
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
-#include "apps/python/stage_chain.h"
 #include "apps/python/text_caster.h"
 #include "apps/python/verb_call.h"
 #include "apps/report/report_json.h"

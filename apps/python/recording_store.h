@@ -11,8 +11,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "apps/calls/stage_chain.h"
 #include "apps/python/process.h"
-#include "apps/python/stage_chain.h"
 #include "pipeline/run/workers.h"
 
 namespace melflow {

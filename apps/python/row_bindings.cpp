@@ -111,6 +111,7 @@ nb::dict index_of(const FeatureFile& file) {
   out["split_names"] = texts_of(file.splits());
   out["target_names"] = texts_of(file.targets());
   out["warnings"] = texts_of(file.warnings());
+  out["root"] = file.root();
   out["band_hz"] = array(file.band_hz());
   if (const auto& statistics = file.statistics()) {
     out["mean"] = array(statistics->mean);

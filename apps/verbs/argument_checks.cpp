@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/text.h"
 #include "pipeline/options/option_type.h"
 
@@ -28,8 +29,7 @@ CLI::Validator is_one_of(const std::vector<std::string>& names) {
   return {[names](const std::string& text) {
             return std::find(names.begin(), names.end(), text) != names.end()
                        ? std::string()
-                       : fmt::format("'{}' is not one of {}{}", excerpt(text),
-                                     fmt::join(names, ", "), did_you_mean(text, names));
+                       : fmt::format("'{}' {}", excerpt(text), not_one_of(text, names));
           },
           ""};
 }

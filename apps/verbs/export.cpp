@@ -41,12 +41,13 @@ Action add_export(CLI::App& verb) {
   verb.add_option("FILE", arguments->file, "a file that `melflow run` wrote")->required();
   verb.add_option("DIR", arguments->folder, "the folder to make")->required();
   verb.add_option("--format", arguments->format,
-                  "parquet, arrow (IPC), zarr (version 3), kaldi (ark and scp), tar (WebDataset), "
-                  "shar (Lhotse Shar), safetensors, or hf (datasets of Hugging Face)")
+                  "parquet, arrow (IPC), zarr (version 3), kaldi (ark and scp), lhotse (cuts with "
+                  "features), espnet (a data folder), nemo (a manifest of the audio), tar "
+                  "(WebDataset), shar (Lhotse Shar), safetensors, or hf (datasets of Hugging Face)")
       ->required()
       ->type_name("NAME")
-      ->check(
-          CLI::IsMember({"parquet", "arrow", "zarr", "kaldi", "tar", "shar", "safetensors", "hf"}));
+      ->check(CLI::IsMember({"parquet", "arrow", "zarr", "kaldi", "lhotse", "espnet", "nemo", "tar",
+                             "shar", "safetensors", "hf"}));
   verb.add_option("--shard", arguments->shard,
                   "about how many bytes of rows a file has (default: 256MiB)")
       ->type_name("SIZE");
@@ -55,7 +56,8 @@ Action add_export(CLI::App& verb) {
           "column whose texts name the recordings (default: their paths without the ending)")
       ->type_name("COLUMN");
   verb.add_option("--compression", arguments->compression,
-                  "of kaldi, by Kaldi's number, with loss: 1 (2, or 3 up to 8 rows), 2 (8 bits by "
+                  "of kaldi, lhotse and espnet, by Kaldi's number, with loss: 1 (2, or 3 up to 8 "
+                  "rows), 2 (8 bits by "
                   "quarters of each column), 3 (16 bits), 5 (8 bits); default: none")
       ->type_name("METHOD");
   verb.add_flag("--overwrite", arguments->overwrite, "replaces an earlier export");

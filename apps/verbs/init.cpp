@@ -20,6 +20,7 @@
 #include "config/text_check.h"
 #include "config/yaml_text.h"
 #include "pipeline/base/input_file.h"
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/stage/registry.h"
@@ -373,7 +374,8 @@ Action add_init(CLI::App& verb) {
                   return std::string();
                 return fmt::format(
                     "there is no '{}'; allowed: {}, or a folder, an archive or a list{}",
-                    excerpt(name), fmt::join(all, ", "), did_you_mean(name, all));
+                    excerpt(name), names_text(name, all, "`melflow init --help`"),
+                    did_you_mean(name, all));
               },
               ""));
   CLI::Option* stage =

@@ -122,6 +122,21 @@ void make_folders(const Job& job) {
   }
 }
 
+// Puts what the planned configuration keeps of files that options name in place of their paths, so
+// that workers need none of these files.
+void keep_numbers(const Value& planned, Value& stored) {
+  const Value* of_plan = planned.find("graph");
+  Value* graph = stored.find("graph");
+  if (of_plan == nullptr || graph == nullptr) return;
+  for (Value::Entry& node : graph->entries())
+    for (Value::Entry& option : node.value.entries())
+      if (const Value* as_planned = of_plan->find(node.key))
+        if (const Value* whole = as_planned->find(option.key);
+            whole != nullptr && whole->is_map() && option.value.is_scalar() &&
+            whole->find("numbers") != nullptr)
+          option.value = *whole;
+}
+
 // Lists the corpus of a pipeline and writes the job into `folder`, in parts of about `part_bytes`
 // of audio files, without dividing recordings. `warn` gets the warnings about pipeline and corpus.
 // Throws ConfigError, and RunError when the corpus cannot be listed, the pipeline cannot be a job,
@@ -134,6 +149,7 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   Plan plan = load_plan(pipeline, loading);
   std::vector<Secret> secrets;
   Value stored = stored_settings(filled_in, secrets);
+  keep_numbers(plan.settings.config, stored);
   // Workers need the plug-ins, whichever way they were given.
   if (const Value* used = plan.settings.config.find(kPluginsKey)) stored.set(kPluginsKey, *used);
   Job job;

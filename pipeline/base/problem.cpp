@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
 
@@ -53,24 +53,6 @@ Problems one(std::string message, Mark mark) {
   return p;
 }
 
-// Edit distance with transpositions of neighbours (optimal string alignment), for typing errors.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    now[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + cost});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        now[j] = std::min(now[j], before[j - 2] + 1);
-    }
-    before.swap(last);
-    last.swap(now);
-  }
-  return last[b.size()];
-}
-
 bool are_same_letters(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::is_permutation(a.begin(), a.end(), b.begin());
 }
@@ -97,14 +79,13 @@ std::string begun(std::string_view word, const std::vector<std::string>& candida
 
 // Returns "" if none is near enough or begun. On a tie prefers the same letters: from for "form".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  constexpr std::size_t kLongest = 100;  // [bytes]
   std::string best;
-  if (word.size() > kLongest) return best;
+  if (word.size() > kLongestMisspelt) return best;
   const std::string lower = in_lower_case(word);
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& c : candidates) {
     if (c.size() > word.size() + best_distance) continue;
-    const std::size_t d = c != word && in_lower_case(c) == lower ? 1 : distance(word, c);
+    const std::size_t d = c != word && in_lower_case(c) == lower ? 1 : edit_distance(word, c);
     if (d < best_distance || (d == best_distance && !best.empty() && are_same_letters(word, c) &&
                               !are_same_letters(word, best))) {
       best_distance = d;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/base/secrets.h"
+#include "pipeline/stage/keeps_files.h"
 
 namespace melflow {
 namespace {
@@ -136,7 +137,8 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
     node.set("files_per_task",
              Value::scalar(n.files_per_task > 0 ? std::to_string(n.files_per_task) : "auto"));
   }
-  const Value own = n.config->schema().echo();
+  Value own = n.config->schema().echo();
+  if (const auto* stage = dynamic_cast<const KeepsFiles*>(n.stage.get())) stage->keep_files(own);
   for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);
   return node;
 }

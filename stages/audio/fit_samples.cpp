@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -112,21 +113,32 @@ struct SampleFit {
     if (mode == SamplePadding::constant) return droppable();
     return std::max(length, kept_of(length)) + left + 1;
   }
-  // The number of the sample that is at a place of a recording with `samples` samples, longer ones
-  // being cut already; -1: a zero.
-  [[nodiscard]] std::int64_t source(std::int64_t place, std::int64_t samples) const {
-    if (place >= 0 && place < samples) return place;
+  // What is at places from `place` on, outside a recording with `samples` samples, longer ones
+  // being cut already: `count` of its samples from `first` on, forwards or backwards, or zeros.
+  struct Run {
+    std::int64_t first = 0, count = 0;
+    int step = 0;  // 0: zeros
+  };
+  [[nodiscard]] Run run(std::int64_t place, std::int64_t samples) const {
     if (mode == SamplePadding::reflect) {
-      if (samples == 1) return 0;
-      const std::int64_t period = 2 * (samples - 1), at = (place % period + period) % period;
-      return std::min(at, period - at);
+      if (samples == 1) return {0, 1, 1};
+      const std::int64_t end = samples - 1, at = (place % (2 * end) + 2 * end) % (2 * end);
+      return at < end ? Run{at, end - at, 1} : Run{2 * end - at, 2 * end - at, -1};
     }
     const std::int64_t end = mode == SamplePadding::repeat         ? length
                              : mode == SamplePadding::repeat_whole ? length / samples * samples
                                                                    : 0;
-    return place >= 0 && place < end ? place % samples : -1;
+    if (place < 0 || place >= end) return {0, std::numeric_limits<std::int64_t>::max(), 0};
+    return {place % samples, std::min(samples - place % samples, end - place), 1};
   }
 };
+
+// Copies `count` samples that end with `last`, the last one first.
+template <class T>
+void copy_backwards(const std::byte* last, std::int64_t count, std::byte* out) {
+  const auto* from = reinterpret_cast<const T*>(last);
+  for (auto* to = reinterpret_cast<T*>(out); count > 0; --count) *to++ = *from--;
+}
 
 // Places from `begin` on, up to `end`.
 struct Places {
@@ -305,13 +317,20 @@ class FitSamples final : public ItemStage, public PassesAny, public TellsLength 
     const Samples same = all.part(own.begin, own.end);
     if (same.count > 0) std::memcpy(at(own.begin), same.data, same.bytes());
     for (const Places added : {Places{places.begin, own.begin}, Places{own.end, places.end}})
-      for (std::int64_t place = added.begin; place < added.end; ++place) {
-        const std::int64_t source = fit_.source(place, own.end);
-        if (source < 0)
-          std::memset(at(place), 0, size);
+      for (std::int64_t place = added.begin; place < added.end;) {
+        const auto [first, most, step] = fit_.run(place, own.end);
+        const std::int64_t count = std::min(most, added.end - place);
+        const std::byte* from = all.samples.data;
+        if (step != 0) from += static_cast<std::size_t>(first - all.begin) * size;
+        if (step == 0)
+          std::memset(at(place), 0, static_cast<std::size_t>(count) * size);
+        else if (step > 0)
+          std::memcpy(at(place), from, static_cast<std::size_t>(count) * size);
+        else if (all.samples.type == SampleType::int16)
+          copy_backwards<std::int16_t>(from, count, at(place));
         else
-          std::memcpy(at(place),
-                      all.samples.data + static_cast<std::size_t>(source - all.begin) * size, size);
+          copy_backwards<float>(from, count, at(place));
+        place += count;
       }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -66,6 +67,24 @@ Result<std::unique_ptr<Resampler>> Resampler::make(const ResampleOptions& option
   std::unique_ptr<soxr, Deleter> made(soxr_create(from, to, 1, &error, &io, &quality, &runtime));
   if (!made) return ItemError::failed(fmt::format("libsoxr: {}", error));
   return std::unique_ptr<Resampler>(new Resampler(options, from, std::move(made)));
+}
+
+Result<std::int64_t> Resampler::most_lag(const ResampleOptions& options, int from) {
+  constexpr std::int64_t kStep = 16, kEnough = 1 << 15;
+  auto made = make(options, from);
+  if (!made) return std::move(made.error());
+  const std::vector<float> silence(kStep);
+  std::vector<float> out((*made)->room(kStep));
+  const Samples samples{nullptr, reinterpret_cast<const std::byte*>(silence.data()), kStep,
+                        SampleType::float32};
+  const double ratio = static_cast<double>(from) / options.rate;
+  std::int64_t lag = 0;
+  for (std::int64_t taken = 0; taken < kEnough; taken += kStep) {
+    const double there = static_cast<double>((*made)->given()) * ratio;
+    lag = std::max(lag, taken + kStep - static_cast<std::int64_t>(there));
+    if (auto put = (*made)->put(samples, false, out.data()); !put) return std::move(put.error());
+  }
+  return lag;
 }
 
 std::size_t Resampler::room(std::int64_t count) const {

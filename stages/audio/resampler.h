@@ -50,6 +50,10 @@ class Resampler {
   /// From `from` to options.rate [Hz]. Fails where libsoxr cannot do it.
   static Result<std::unique_ptr<Resampler>> make(const ResampleOptions& options, int from);
 
+  /// Samples that have come in and are not out yet, at most, at the rate `from`. libsoxr works in
+  /// blocks, so this is found by passing silence through it.
+  static Result<std::int64_t> most_lag(const ResampleOptions& options, int from);
+
   /// The most samples that put() gives for `count`.
   [[nodiscard]] std::size_t room(std::int64_t count) const;
   /// Takes samples; writes those that they complete to `out`, which has room(samples.count), and

@@ -13,6 +13,7 @@
 #include <limits>
 #include <span>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"
 #include "stages/front_end_nodes.h"
@@ -44,8 +45,8 @@ struct OptionType<SamplesPreset> {
   static std::string parse(const Value& v, SamplesPreset& out) {
     const std::vector<std::string> all = choices();
     if (!v.is_null() && std::find(all.begin(), all.end(), v.text()) == all.end())
-      return fmt::format("{} is not one of {}{}", detail::describe_value(v), fmt::join(all, ", "),
-                         v.is_scalar() ? did_you_mean(v.text(), all) : "");
+      return fmt::format("{} {}", detail::describe_value(v),
+                         not_one_of(v.text(), all, "`melflow stages --presets`"));
     out.of = find_front_end(v.text());
     return {};
   }

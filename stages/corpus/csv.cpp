@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 
@@ -34,7 +35,7 @@ CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& re
   for (const std::string& name : required)
     if (column(name) < 0 && !format.header.empty())
       throw RunError(fmt::format("{}: there is no column '{}'; header names {}{}", path,
-                                 excerpt(name), fmt::join(header_, ", "),
+                                 excerpt(name), names_text(name, header_),
                                  did_you_mean(name, header_)));
     else if (column(name) < 0)
       throw RunError(

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "stages/python_json.h"
@@ -126,7 +127,7 @@ JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std:
   for (const std::string& name : required)
     if (find_column(name) < 0)
       throw RunError(fmt::format("{}:{}: there is no '{}'; the object has {}{}", path, line(), name,
-                                 fmt::join(names_, ", "), path_column_advice(name, names_)));
+                                 names_text(name, names_), path_column_advice(name, names_)));
 }
 
 int JsonLinesReader::number_of(std::string_view name) const {

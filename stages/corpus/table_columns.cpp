@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/text.h"
 #include "stages/containers/file_channel.h"
 #include "stages/corpus/files_beside.h"
@@ -59,7 +60,7 @@ SpanColumns::SpanColumns(const ColumnsAre& are, TableReader& table, const std::s
         "{}: there is no column {}, which utterances needs; it has {}; name another by "
         "columns_are: {{start: COLUMN, end: COLUMN}}, or duration in place of end; where each line "
         "is a whole recording, omit utterances",
-        path, what, fmt::join(table.columns(), ", ")));
+        path, what, names_text(what, table.columns())));
   };
   start_ = column("start");
   if (start_ < 0) missing("'start'");
@@ -130,11 +131,11 @@ LabelColumns::LabelColumns(const FileListOptions& options, TableReader& table, s
   if (with_labels) {
     label_ = mapped_column(table, path_, "label", options.table.columns_are);
     if (label_ < 0)
-      throw RunError(
-          fmt::format("{}: there is no column 'label', which labels: {} asks for; it has {}; name "
-                      "the column with the labels by columns_are: {{label: COLUMN}}{}",
-                      path_, options.labels == Labels::file ? "file" : "manifest",
-                      fmt::join(table.columns(), ", "), did_you_mean("label", table.columns())));
+      throw RunError(fmt::format(
+          "{}: there is no column 'label', which labels: {} asks for; it has {}; name "
+          "the column with the labels by columns_are: {{label: COLUMN}}{}",
+          path_, options.labels == Labels::file ? "file" : "manifest",
+          names_text("label", table.columns()), did_you_mean("label", table.columns())));
   }
   for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
   for (const auto& [name, rule] : options.columns.list)

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/text.h"
 #include "stages/corpus/csv.h"
 #include "stages/corpus/json_lines.h"
@@ -43,7 +44,7 @@ int require_column(TableReader& table, const std::string& path, const std::strin
         advice = fmt::format("; if these are several columns, write delimiter: \"{}\"",
                              *other == '\t' ? "\\t" : other);
   throw RunError(fmt::format("{}: there is no column '{}', which {} asks for; it has {}{}", path,
-                             name, option, fmt::join(all, ", "), advice));
+                             name, option, names_text(name, all), advice));
 }
 
 int mapped_column(TableReader& table, const std::string& path, const std::string& name,

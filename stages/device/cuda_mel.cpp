@@ -84,7 +84,9 @@ class SlotEngine final : public Engine {
   Clock::time_point asked_ = Clock::now();
 };
 
-class CudaMel final : public Transform<DeviceBatch, PinnedRows>, public HasEngine {
+class CudaMel final : public Transform<DeviceBatch, PinnedRows>,
+                      public HasEngine,
+                      public KeepsFiles {
  public:
   static constexpr const char* kFeatureStage = "mel";
 
@@ -110,6 +112,7 @@ class CudaMel final : public Transform<DeviceBatch, PinnedRows>, public HasEngin
     out.set(property::kCudaRun, run_);  // else the nodes downstream would report errors, too
     return out;
   }
+  void keep_files(Value& settings) const override { run_->front().keep_files(settings); }
   // Other operands are other features.
   [[nodiscard]] std::optional<Value> settings() const override {
     auto out = run_->front().settings();

@@ -292,27 +292,7 @@ void MelFront::describe(ComputedBy by) {
   info->energy_column = plan_->energy_column();
   info->is_log = o.log != MelOptions::Log::none;
   info->preset = preset_text_;
-  const std::string quantity = o.power == 2   ? "power"
-                               : o.power == 1 ? "amplitude"
-                                              : fmt::format("amplitude^{}", o.power);
-  switch (o.log) {
-    case MelOptions::Log::none:
-      info->unit = quantity;
-      break;
-    case MelOptions::Log::ln:
-      info->unit = "ln " + quantity;
-      break;
-    case MelOptions::Log::log10:
-      info->unit = "log10 " + quantity;
-      break;
-    case MelOptions::Log::db:
-      info->unit = "dB";
-      break;
-    case MelOptions::Log::piecewise:
-      info->unit = "piecewise ln " + quantity;
-      break;
-  }
-  if (o.normalize != MelOptions::Normalize::none) info->unit += ", normalized";
+  info->unit = unit_of(o);
   info->sample_rate = o.sample_rate;
   info->n_fft = o.n_fft;
   info->hop = plan_->hop();

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "pipeline/stage/keeps_files.h"
 #include "pipeline/stage/stage.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/features/mel/utterance_steps.h"
@@ -27,6 +28,7 @@ class MelFront {
  public:
   explicit MelFront(MelStageOptions options);
 
+  void keep_files(Value& settings) const { options_.keep_files(settings); }
   // Returns the requirements of the stage for those before it.
   [[nodiscard]] Requirements require(const Requirements& below) const;
   // Makes the plan and reports every problem to `check`; is_planned() if there was none. `by`: the
@@ -94,10 +96,10 @@ class MelFront {
 };
 
 // A stage that computes by one.
-class HasMelFront {
+class HasMelFront : public KeepsFiles {
  public:
-  virtual ~HasMelFront() = default;
   [[nodiscard]] virtual const MelFront& front() const = 0;
+  void keep_files(Value& settings) const final { front().keep_files(settings); }
 };
 
 }  // namespace melflow

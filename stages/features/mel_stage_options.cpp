@@ -5,11 +5,13 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <tuple>
 #include <variant>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/sentences.h"
 #include "stages/features/mel/mel_filterbank.h"
@@ -24,6 +26,67 @@ namespace {
 std::string hash(const std::vector<double>& values) {
   const XXH128_hash_t h = XXH3_128bits(values.data(), values.size() * sizeof(double));
   return fmt::format("{} values, xxh3 {:016x}{:016x}", values.size(), h.high64, h.low64);
+}
+
+// What a configuration keeps of a .npy file: {file, shape, numbers}, or the path alone where the
+// text would not fit into one that can be read again (config/document.h).
+Value kept(const std::string& file, const std::vector<double>& numbers,
+           const std::vector<int>& shape) {
+  constexpr std::size_t kMost = 2 << 20;  // [bytes]
+  std::string text;
+  for (const double number : numbers) {
+    if (text.size() > kMost) return Value::scalar(file, {}, true);
+    text.append(text.empty() ? "" : " ").append(number_text(number));
+  }
+  Value out = Value::map({});
+  out.set("file", Value::scalar(file, {}, true));
+  out.set("shape", OptionType<std::vector<int>>::echo(shape));
+  out.set("numbers", Value::scalar(text, {}, true));
+  return out;
+}
+
+bool is_kept(const Value& v) { return v.is_map() && v.find("numbers") != nullptr; }
+
+// Reads what kept() made of a file. Returns "" or the problem.
+std::string parse_kept(const Value& v, std::string& file, NpyArray& out) {
+  const Value *path = v.find("file"), *shape = v.find("shape");
+  if (path == nullptr || shape == nullptr) return "a map with numbers needs file and shape, too";
+  file = path->text();
+  if (std::string why = OptionType<decltype(out.shape)>::parse(*shape, out.shape); !why.empty())
+    return "shape: " + why;
+  const std::string& text = v.find("numbers")->text();
+  for (const char *at = text.data(), *const end = at + text.size(); at != end;) {
+    const auto [next, error] = std::from_chars(at, end, out.values.emplace_back());
+    if (error != std::errc{}) return "numbers: are not numbers with spaces between them";
+    at = next + (next != end && *next == ' ' ? 1 : 0);
+  }
+  std::uint64_t rest = out.values.size();
+  for (const std::uint64_t axis : out.shape) rest = axis > 0 && rest % axis == 0 ? rest / axis : 0;
+  if (rest != 1)
+    return fmt::format("numbers: {} do not have the shape ({})", out.values.size(),
+                       fmt::join(out.shape, ", "));
+  return {};
+}
+
+// Reads the path of a .npy file of one or two axes, or what kept() made of one. Returns "" or the
+// problem.
+std::string parse_array(const Value& v, std::size_t axes, std::string& file, NpyArray& out) {
+  if (is_kept(v)) {
+    if (std::string why = parse_kept(v, file, out); !why.empty()) return why;
+  } else {
+    file = v.text();
+    try {
+      if (axes == 1)
+        out.values = read_npy_vector(file), out.shape = {out.values.size()};
+      else
+        out = read_npy_array(file);
+    } catch (const RunError& e) {
+      return e.what();
+    }
+  }
+  if (out.shape.size() == axes) return {};
+  return fmt::format("{}: has the shape ({}), not {}", file, fmt::join(out.shape, ", "),
+                     axes == 1 ? "one dimension" : "two dimensions");
 }
 
 }  // namespace
@@ -41,30 +104,23 @@ std::string OptionType<MelOptions::Reference>::parse(const Value& v, MelOptions:
 std::string OptionType<MelOptions::WindowValues>::parse(const Value& v,
                                                         MelOptions::WindowValues& out) {
   out = {};
-  if (double number = 0; !v.is_scalar() || detail::parse_number(v, number).empty())
+  double number = 0;
+  if (!is_kept(v) && (!v.is_scalar() || detail::parse_number(v, number).empty()))
     return OptionType<std::vector<double>>::parse(v, out.numbers);
-  try {
-    out = {read_npy_vector(v.text()), v.text()};
-  } catch (const RunError& e) {
-    return e.what();
-  }
-  return {};
+  NpyArray array;
+  std::string why = parse_array(v, 1, out.file, array);
+  out.numbers = std::move(array.values);
+  return why;
 }
 
 std::string OptionType<MelOptions::Filters>::parse(const Value& v, MelOptions::Filters& out) {
   out = {};
   std::vector<std::uint64_t> shape;
-  if (v.is_scalar() && !v.is_null()) {
-    try {
-      NpyArray array = read_npy_array(v.text());
-      out = {std::move(array.values), 0, 0, v.text()};
-      shape = std::move(array.shape);
-    } catch (const RunError& e) {
-      return e.what();
-    }
-    if (shape.size() != 2)
-      return fmt::format("{}: has the shape ({}), not two dimensions", v.text(),
-                         fmt::join(shape, ", "));
+  if (is_kept(v) || (v.is_scalar() && !v.is_null())) {
+    NpyArray array;
+    if (std::string why = parse_array(v, 2, out.file, array); !why.empty()) return why;
+    out.numbers = std::move(array.values);
+    shape = std::move(array.shape);
   } else {
     std::vector<std::vector<double>> rows;
     if (std::string why = OptionType<decltype(rows)>::parse(v, rows); !why.empty()) return why;
@@ -103,11 +159,18 @@ std::string OptionType<PresetChoice>::parse(const Value& v, PresetChoice& out) {
   }
   const MelPreset* found = v.is_scalar() ? find_preset(v.text()) : nullptr;
   if (found == nullptr)
-    return fmt::format("{} is not one of {}{}", detail::describe_value(v),
-                       fmt::join(choices(), ", "),
-                       v.is_scalar() ? did_you_mean(v.text(), choices()) : "");
+    return fmt::format("{} {}", detail::describe_value(v),
+                       not_one_of(v.text(), choices(), "`melflow stages --presets`"));
   out.preset = found;
   return {};
+}
+
+void MelStageOptions::keep_files(Value& settings) const {
+  const auto& [bank, rows, columns_, file] = mel.filters;
+  if (!file.empty()) settings.set("filters", kept(file, bank, {rows, columns_}));
+  const auto& [window, of_window] = mel.window_values;
+  if (!of_window.empty())
+    settings.set("window_values", kept(of_window, window, {static_cast<int>(window.size())}));
 }
 
 void MelStageOptions::set(const MelOptions& options) {
@@ -140,9 +203,7 @@ void MelStageOptions::describe(Schema& s) {
                : is(&MelOptions::hop)
                    ? field(hop)
                    : std::visit([&](auto m) -> Field& { return field(mel.*m); }, row.member);
-    if (const double lowest = row.range.lowest; std::isfinite(lowest))
-      row.range.excludes_lowest ? f.greater_than(lowest) : f.at_least(lowest);
-    if (std::isfinite(row.range.highest)) f.highest = row.range.highest;
+    set_range(f, row.range);
     if (const auto& [what, are_met] = row.needs; are_met != nullptr)
       f.used_with(std::string(what), [this, met = are_met] { return met(resolved()); });
   }
@@ -297,18 +358,12 @@ std::string MelStageOptions::range_remark() const {
 }
 
 Value MelStageOptions::canonical(const MelOptions& options) {
-  MelStageOptions stage;
-  stage.set(melflow::canonical(options));
-  Schema s;
-  stage.describe(s);
-  const Value all = s.echo();
-  Value out = Value::map({});
-  for (const MelOptionRow& row : mel_option_table())
-    if (row.counts(stage.mel)) out.set(std::string(row.name), *all.find(std::string(row.name)));
-  if (const auto& values = stage.mel.window_values.numbers; out.find("window_values") != nullptr)
-    out.set("window_values", Value::scalar(hash(values), {}, true));
+  const MelOptions same = melflow::canonical(options);
+  Value out = recorded(same);
+  if (out.find("window_values") != nullptr)
+    out.set("window_values", Value::scalar(hash(same.window_values.numbers), {}, true));
   if (out.find("filters") != nullptr)
-    out.set("filters", Value::scalar(hash(filter_matrix(stage.mel)), {}, true));
+    out.set("filters", Value::scalar(hash(filter_matrix(same)), {}, true));
   return out;
 }
 

@@ -1,30 +1,17 @@
 // The options of the mel stage: MelOptions as written in a configuration.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "pipeline/options/schema.h"
 #include "stages/features/mel/mel_options.h"
 #include "stages/features/mel/mel_presets.h"
+#include "stages/features/option_fields.h"
 #include "stages/length.h"
 #include "stages/sample_rate.h"
 
 namespace melflow {
-
-/// Names the values of the enumerations in MelOptions.
-template <class E>
-requires requires(E e) { names(e); }
-struct EnumNames<E> {
-  static constexpr auto values = [] {
-    constexpr auto texts = names(E{});
-    std::array<std::pair<const char*, E>, texts.size()> out{};
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = {texts[i].data(), static_cast<E>(i)};
-    return out;
-  }();
-};
 
 template <>
 struct OptionType<MelOptions::Reference> {
@@ -77,6 +64,8 @@ struct MelStageOptions {
 
   /// Describes the preset, and every row of mel_option_table().
   void describe(Schema& s);
+  /// Puts the numbers of .npy files beside their paths; reading that needs no file.
+  void keep_files(Value& settings) const;
   /// Sets all options, as if each had been written.
   void set(const MelOptions& options);
   /// Returns `mel` with the members above; times become samples at its rate, rounded.

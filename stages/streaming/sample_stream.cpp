@@ -73,12 +73,11 @@ void StreamFront::add(const PlanNode& node, bool finish_only, std::vector<std::s
     add_mel(node, mel->front(), finish_only, problems);
   } else if (const auto* stage = dynamic_cast<const RowStage*>(node.stage.get()); stage && rows_) {
     info_ = stage->info();
-    auto step = std::dynamic_pointer_cast<const OrderedStep>(stage->step());
-    if (step == nullptr && !finish_only)
+    const bool needs_all = rows_->add(stage->step());
+    if (needs_all && !finish_only)
       problems.push_back(fmt::format("{}: the stage {} needs all rows of a recording; {}",
                                      node.name, node.stage_name, kFinishOnly));
-    is_at_end_ = is_at_end_ || step == nullptr;
-    rows_->add(step != nullptr ? std::move(step) : at_the_end(stage->step()));
+    is_at_end_ = is_at_end_ || needs_all;
   }
 }
 
@@ -94,58 +93,22 @@ void StreamFront::add_mel(const PlanNode& node, const MelFront& front, bool fini
   rows_ = std::make_shared<RowFront>(front.shared_kernel());
   info_ = front.info();
   noise_key_ = front.noise_key("");
-  for (const auto& step : front.finish()->steps()) {
-    auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
-    is_at_end_ = is_at_end_ || ordered == nullptr;
-    rows_->add(ordered != nullptr ? std::move(ordered) : at_the_end(step));
-  }
+  for (const auto& step : front.finish()->steps()) is_at_end_ = rows_->add(step) || is_at_end_;
 }
 
-// Samples that have come in and are not out yet, at most, in samples of the stream. libsoxr works
-// in blocks, so this is found by passing silence through it.
 std::int64_t StreamFront::most_lag() const {
   if (!resampling_) return 0;
   std::call_once(has_lag_, [this] {
-    constexpr std::int64_t kStep = 16, kEnough = 1 << 15;
-    auto made = Resampler::make(*resampling_, sample_rate_);
-    if (!made) throw RunError(made.error().reason);
-    const std::vector<float> silence(kStep);
-    std::vector<float> out((*made)->room(kStep));
-    const Samples samples{nullptr, reinterpret_cast<const std::byte*>(silence.data()), kStep,
-                          SampleType::float32};
-    const double ratio = static_cast<double>(sample_rate_) / resampling_->rate;
-    for (std::int64_t taken = 0; taken < kEnough; taken += kStep) {
-      const double there = static_cast<double>((*made)->given()) * ratio;
-      lag_ = std::max(lag_, taken + kStep - static_cast<std::int64_t>(there));
-      if (auto put = (*made)->put(samples, false, out.data()); !put)
-        throw RunError(put.error().reason);
-    }
+    const auto lag = Resampler::most_lag(*resampling_, sample_rate_);
+    if (!lag) throw RunError(lag.error().reason);
+    lag_ = *lag;
   });
   return lag_;
 }
 
 std::optional<StreamFront::Delay> StreamFront::delay() const {
   if (is_at_end_) return std::nullopt;
-  // The samples of the front end's rate after which row t is out.
-  const auto needed = [this](std::int64_t t) -> std::optional<std::int64_t> {
-    constexpr std::int64_t kMost = std::int64_t{1} << 40;
-    std::int64_t low = 0, high = 1;
-    while (rows_->rows_ready(high) <= t) {
-      if (high > kMost) return std::nullopt;  // there is no such row
-      high *= 2;
-    }
-    while (high - low > 1) {
-      const std::int64_t middle = low + (high - low) / 2;
-      (rows_->rows_ready(middle) <= t ? low : high) = middle;
-    }
-    return high;
-  };
-  // The first rows wait longer than others; where rows come in groups, all of a group are tried.
-  constexpr std::int64_t kRows = 256, kFar = 100'000;
-  std::int64_t most = 0;
-  for (const std::int64_t from : {std::int64_t{0}, kFar})
-    for (std::int64_t t = from; t < from + kRows; ++t)
-      if (const auto samples = needed(t)) most = std::max(most, *samples - t * info_->hop);
+  const std::int64_t most = rows_->most_delay(info_->hop);
   const double ratio = resampling_ ? static_cast<double>(sample_rate_) / resampling_->rate : 1.0;
   Delay out;
   out.samples =

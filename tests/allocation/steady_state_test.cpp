@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "tests/support/audio_files.h"
+#include "tests/support/counted_new.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
 
@@ -18,33 +17,12 @@ namespace {
 constexpr std::size_t kLarge = 2048;
 std::atomic<long> g_small{0}, g_large{0};
 
-void* counted(std::size_t size, std::size_t alignment = 0) {
-  (size < kLarge ? g_small : g_large).fetch_add(1, std::memory_order_relaxed);
-  void* p = alignment == 0
-                ? std::malloc(size)
-                : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (p == nullptr) throw std::bad_alloc();
-  return p;
-}
-
 }  // namespace
 
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void* operator new(std::size_t size, std::align_val_t a) {
-  return counted(size, static_cast<std::size_t>(a));
+void* melflow::test::allocate(std::size_t size, std::size_t alignment) {
+  (size < kLarge ? g_small : g_large).fetch_add(1, std::memory_order_relaxed);
+  return allocate_from_system(size, alignment);
 }
-void* operator new[](std::size_t size, std::align_val_t a) {
-  return counted(size, static_cast<std::size_t>(a));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace melflow;
 using namespace melflow::test;

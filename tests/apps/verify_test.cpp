@@ -7,9 +7,11 @@
 #include <string>
 
 #include "apps/verbs/argument_checks.h"
+#include "stages/output/formats/feature_file.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/npy_bytes.h"
 #include "tests/support/printing.h"
 
 namespace melflow::test::verify_test {
@@ -208,6 +210,46 @@ TEST_CASE("verify: utterances are recomputed, all of a recording or some") {
     CHECK(has(exits(1, melflow_in(folder, {"verify", "o.h5", "--recompute", "100%"})).out,
               "those of 4 files are the same, bit for bit; those of 2 files are not:"));
     test::write_wav(folder / "data/1.wav", 16000, 8000, 1);
+  }
+}
+
+TEST_CASE("verify, repair, work: filters and windows of files that are gone") {
+  for (const Row& row : {Row{"hdf5_write, path: o.h5", "o.h5"},
+                         {"npy_write, path: o.npy", "o.npy"},
+                         {"kaldi_write, path: o.ark", "o.ark"}}) {
+    CAPTURE(row.sink);
+    const TempFolder folder;
+    fs::create_directories(folder / "data");
+    for (unsigned i = 0; i < 6; ++i)
+      test::write_wav(folder / ("data/" + std::to_string(i) + ".wav"), 4000 + 500 * i, 8000, i);
+    std::vector<double> bank, window;
+    for (int i = 0; i < 3 * 9; ++i) bank.push_back(1.0 / (1 + i % 9));
+    for (int i = 0; i < 16; ++i) window.push_back(0.1 * (i + 1));
+    write_text(folder / "f.npy", npy("<f8", "3, 9", bytes_of(bank)));
+    write_text(folder / "w.npy", npy("<f8", "16,", bytes_of(window)));
+    write_text(folder / "p.yaml",
+               nodes_to_mel("root: data",
+                            "sample_rate: 8000, n_fft: 16, hop: 8, n_mels: 3, filters: f.npy, "
+                            "window: values, window_values: w.npy") +
+                   "  write: {stage: " + row.sink + ", from: mel}\n");
+    exits(0, melflow_in(folder, {"plan", "p.yaml", "--part", "20KiB", "-o", "job"}));
+    exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
+    const std::string whole = test::read_text(folder / row.name);
+    write_text(folder / "f.npy", "another file");
+    fs::remove(folder / "w.npy");
+    CHECK(has(exits(0, melflow_in(folder, {"verify", row.name, "--recompute", "100%"})).out,
+              "those of 6 files are the same, bit for bit"));
+    exits(0, melflow_in(folder, {"work", "job", "-q"}));
+    exits(0, melflow_in(folder, {"merge", "job", "-q", "-o", "merged" + row.name}));
+    if (row.name == "o.ark") continue;  // its rows have no single place to spoil
+    const auto rows_at = static_cast<std::streamoff>(*FeatureFile(folder / row.name).rows_at());
+    spoil(folder, row.name, rows_at + 1000);
+    exits(1, melflow_in(folder, {"verify", row.name}));
+    exits(0, melflow_in(folder, {"repair", row.name}));
+    CHECK(test::read_text(folder / row.name) == whole);
+    CHECK(has(
+        exits(0, melflow_in(folder, {"verify", "merged" + row.name, "--recompute", "100%"})).out,
+        "bit for bit"));
   }
 }
 

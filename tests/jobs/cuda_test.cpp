@@ -14,6 +14,7 @@
 #include "stages/output/row_sink.h"
 #include "tests/emulated/host_gpus.h"
 #include "tests/jobs/cuda_jobs.h"
+#include "tests/jobs/front_end_options.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/problems.h"
@@ -124,6 +125,39 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
       CHECK(got.mel_bytes == first_bytes);
       CHECK(got.texts.at("backend") == "cuda");
     }
+  }
+}
+
+TEST_CASE("cuda: every option of today's front ends gives the rows of the processor") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 3; ++i)
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 9000 + 777 * i, kRate, i);
+  write_audio(folder.file("clips/x_float.wav"), audio_kind("wav float"), kRate,
+              test_signal(20'000));
+  folder.write("clips/z_broken.wav", "no sound");
+  const char* hows[] = {"",
+                        ", devices: [1, 0], slots: 2, accumulate: {bytes: 100KiB}, path: cufft"};
+  for (std::size_t i = 0; i < front_end_options().size(); ++i) {
+    const FrontEndOptions& o = front_end_options()[i];
+    CAPTURE(std::string(o.what));
+    const JobResult on_cpu =
+        completed(run_cuda(pipeline_of(o, 2, ", backend: cpu"), folder, "cpu.h5"));
+    const Output expected = read_output(folder / "cpu.h5");
+    REQUIRE(expected.rows() > 0);
+    HostGpus gpus({.devices = 2});
+    {
+      const cuda::ScopedGpus scope(gpus);
+      const std::string mel = std::string(", backend: cuda") + hows[i % 2];
+      const JobResult job = completed(run_cuda(pipeline_of(o, 4, mel), folder, "cuda.h5"));
+      CHECK(remarks_of(job) == remarks_of(on_cpu));
+    }
+    CHECK(gpus.complaints() == "");
+    CHECK(gpus.runtime.counts.kernels > 0);
+    const Output got = read_output(folder / "cuda.h5");
+    CHECK(got.shape == expected.shape);
+    CHECK(got.files == expected.files);
+    CHECK(largest_difference(got, expected) <= 4e-3);
+    CHECK(got.texts.at("backend") == "cuda");
   }
 }
 

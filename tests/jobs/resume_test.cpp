@@ -10,6 +10,7 @@
 #include "stages/features/mel/real_fft.h"
 #include "stages/files/log_file.h"
 #include "stages/output/row_sink.h"
+#include "tests/jobs/front_end_options.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
 #include "tests/support/printing.h"
@@ -86,6 +87,41 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     CHECK(job.report.counts.failed == 1);
     CHECK(job.remarks_by_name().at(clip(5)).find("no sound") != std::string::npos);
     s.check_output();
+  }
+}
+
+TEST_CASE("front end options: each stage's options are in one of the pipelines") {
+  std::string texts;
+  for (const FrontEndOptions& o : front_end_options()) texts += pipeline_of(o, 1);
+  for (const char* stage :
+       {"fit_samples", "normalize_samples", "stack", "fit_rows", "sliding_cmvn"}) {
+    const auto config = Registry::global().find(stage)->configure();
+    for (const Field& f : config->schema().fields()) {
+      CAPTURE(stage + ("." + f.name));
+      CHECK((f.is_tuning || texts.find(f.name + ": ") != texts.npos));
+    }
+  }
+}
+
+TEST_CASE("resume: every option of today's front ends, with 1, 2 and 4 workers in turn") {
+  const Filled<make_corpus> folder;
+  folder.folder("w");
+  const int workers[] = {1, 2, 4};
+  for (std::size_t i = 0; i < front_end_options().size(); ++i) {
+    const FrontEndOptions& o = front_end_options()[i];
+    CAPTURE(std::string(o.what));
+    const auto text = [&](std::size_t turn) { return pipeline_of(o, workers[(i + turn) % 3]); };
+    const LoadOptions to = in_out(folder / "clips", folder / "out.h5");
+    const JobResult stopped = run_and_stop(text(0), to, {.let_in = 24, .closed = 8});
+    REQUIRE_MESSAGE(stopped.report.ending == Ending::stopped, stopped.text());
+    const JobResult job = completed(
+        run_job(with_held_files(text(1)), to, {}, Update::none, {Resume::When::required, {}}));
+    CHECK(resumed(job) >= 8);
+    CHECK(resumed(job) < kFiles);
+    completed(run_job(with_held_files(text(2)), in_out(folder / "clips", folder / "w/out.h5")));
+    CHECK(read_output(folder / "out.h5").difference(read_output(folder / "w/out.h5")) == "");
+    std::filesystem::remove(folder / "out.h5");
+    std::filesystem::remove(folder / "w/out.h5");
   }
 }
 

@@ -247,7 +247,7 @@ TEST_CASE("samples: what cannot be is refused before the run") {
       {"  rows: {stage: samples, from: cut}\n"
        "  more: {stage: mfcc, from: rows}\n"
        "  write: {stage: hdf5_write, from: more, path: o.h5}\n",
-       "t.yaml:9:3: more: needs mel bands, what arrives are samples"},
+       "t.yaml:9:3: more: needs rows of features, what arrives are samples"},
       {"  rows: {stage: samples, from: cut}\n"
        "  more: {stage: deltas, from: rows}\n"
        "  write: {stage: hdf5_write, from: more, path: o.h5}\n",
@@ -255,8 +255,7 @@ TEST_CASE("samples: what cannot be is refused before the run") {
       {"  rows: {stage: samples, from: cut}\n"
        "  more: {stage: pcen, from: rows}\n"
        "  write: {stage: hdf5_write, from: more, path: o.h5}\n",
-       "t.yaml:9:3: more: needs linear bands or bins (power or amplitude), what arrives is in full "
-       "scale; set log: none and normalize: none in mel"}};
+       "t.yaml:9:3: more: needs rows of features, what arrives are samples"}};
   for (const Row& row : table) {
     const std::string yaml = R"(version: 1
 graph:

@@ -4,7 +4,7 @@
 # In:  tests/long/fuzz.sh [--runs N] [--seconds N] [--at-once N] [TARGET...]     default: 1000000 executions of each, however long
 #     that takes, one target after the other; --seconds alone: as many executions as there is time for
 #     config, tables: YAML, tables and patterns; archive; kaldi, lhotse, nemo, json: lists; sound: recordings;
-#     npy, chunk, cache, journal, undo: files that melflow writes; rows: blocks in any order.
+#     npy, chunk, cache, journal, undo: files that melflow writes; rows: blocks in any order; c_calls: calls of melflow.h.
 #     sound needs ffmpeg, which makes its seeds; npy needs melflow in build/release, which makes outputs.
 #     tests/fuzz/corpora/TARGET has inputs of earlier runs, which each run begins with, a line of base64 for each.
 #     CXX: the clang++ to use, such as "ccache clang++".
@@ -12,7 +12,7 @@
 #      call continues, and the findings. Exit status 0 when there are none.
 set -euo pipefail
 
-all=(config tables archive kaldi lhotse nemo json sound npy chunk cache journal undo rows)
+all=(config tables archive kaldi lhotse nemo json sound npy chunk cache journal undo rows c_calls)
 limits=() targets=() at_once=1
 while [[ $# -gt 0 ]]; do
   case $1 in

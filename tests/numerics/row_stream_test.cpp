@@ -103,7 +103,7 @@ std::vector<FrontEnd> front_ends() {
   out.push_back({"fit", preset("kaldi"), {ordered(fit_step({.rows = 20, .value = -1}))}});
   out.push_back({"fit, multiple",
                  preset("kaldi"),
-                 {ordered(fit_step({.extra = 1, .multiple = 4, .rest = FitOptions::Rest::drop}))},
+                 {ordered(fit_step({.multiple = 4, .extra = 1, .rest = FitOptions::Rest::drop}))},
                  3});
   out.push_back({"all",
                  preset("kaldi"),

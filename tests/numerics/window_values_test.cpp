@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
+#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
@@ -15,30 +15,13 @@
 #include "tests/support/audio_files.h"
 #include "tests/support/complaint.h"
 #include "tests/support/job.h"
+#include "tests/support/npy_bytes.h"
 #include "tests/support/temp_folder.h"
 
 namespace melflow::window_values_test {
 namespace {
 
 using namespace melflow::test;
-
-// Returns a file in numpy's format, with a header of any version.
-std::string npy(const std::string& type, const std::string& shape, const std::string& data,
-                char version = 1) {
-  const std::string dict =
-      "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }\n";
-  std::string out = "\x93NUMPY";
-  out += {version, '\0', static_cast<char>(dict.size()), '\0'};
-  if (version > 1) out += {'\0', '\0'};
-  return out + dict + data;
-}
-
-template <class Real>
-std::string bytes_of(const std::vector<Real>& values) {
-  std::string out(values.size() * sizeof(Real), '\0');
-  std::memcpy(out.data(), values.data(), out.size());
-  return out;
-}
 
 // Returns the options of a configuration with this value; errors are added to `problems`.
 MelStageOptions options_of(const Value& window_values, std::string& problems) {
@@ -181,6 +164,61 @@ TEST_CASE("filters: the same numbers are the same features, from a list or a fil
   MelStageOptions again = list;
   again.describe(schema);
   CHECK(to_json(*schema.echo().find("filters")) == "[[0.5, 1, 0], [0, -1, 0.25]]");
+}
+
+TEST_CASE("filters, window values: what an output keeps of a file is read again without it") {
+  const TempFolder folder;
+  const std::string path = folder / "f.npy", window = folder / "w.npy";
+  const std::vector<double> numbers{0.1, 1, 0, 0, -1e-300, 1.0 / 3};
+  write_bytes(path, npy("<f8", "3, 2", bytes_of(numbers)));
+  write_bytes(window, npy("<f8", "4,", bytes_of(std::vector<double>{0.5, 1, 1, 0.1})));
+  Value map = Value::map({});
+  map.set("n_fft", Value::scalar("4"));
+  map.set("n_mels", Value::scalar("2"));
+  map.set("filters", Value::scalar(path));
+  map.set("window", Value::scalar("values"));
+  map.set("window_values", Value::scalar(window));
+  MelStageOptions first, again;
+  Schema schema, schema_again;
+  first.describe(schema);
+  again.describe(schema_again);
+  Problems problems;
+  schema.read(map, "", problems);
+  const auto kept = [&] {
+    Value out = schema.echo();
+    first.keep_files(out);
+    return out;
+  };
+  const Value whole = kept();
+  CHECK(to_json(*whole.find("filters")) ==
+        R"({"file": ")" + path +
+            R"(", "shape": [3, 2], "numbers": "0.1 1 0 0 -1e-300 0.3333333333333333"})");
+  CHECK(to_json(*schema.echo().find("filters")) == "\"" + path + "\"");
+  write_bytes(path, "");
+  std::filesystem::remove(window);
+  schema_again.read(whole, "", problems);
+  CHECK(problems.str() == "");
+  CHECK(again.mel == first.mel);
+  Value once_more = schema_again.echo();
+  again.keep_files(once_more);
+  CHECK(to_json(once_more) == to_json(whole));
+  // A file whose text would not fit into a configuration is kept by its path.
+  const std::vector<double> many(120'000, 1.0 / 3);
+  write_bytes(path, npy("<f8", "2, 60000", bytes_of(many)));
+  map.set("window", Value::scalar("hann"));
+  map.set("window_values", Value());
+  schema.read(map, "", problems);
+  CHECK(kept().find("filters")->text() == path);
+  // What is kept may have been changed by hand.
+  const auto said = [&](const char* text) {
+    MelOptions::Filters out;
+    Value changed = *whole.find("filters");
+    changed.set("numbers", Value::scalar(text, {}, true));
+    return OptionType<MelOptions::Filters>::parse(changed, out);
+  };
+  CHECK(said("1 2 3") == "numbers: 3 do not have the shape (3, 2)");
+  CHECK(said("1 2 3 4 5 x") == "numbers: are not numbers with spaces between them");
+  CHECK(said("") == "numbers: 0 do not have the shape (3, 2)");
 }
 
 TEST_CASE("filters: what is wrong with a matrix is said, with what fits") {

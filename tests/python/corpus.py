@@ -54,6 +54,12 @@ def make_corpus(root, files=60):
             os.truncate(path, 44 + count)
 
 
+def samples_of(path):
+    """The int16 samples of a WAV file."""
+    with wave.open(path) as file:
+        return np.frombuffer(file.readframes(file.getnframes()), np.int16)
+
+
 def pipeline(root, sink, *, segment="", files="", chain=MEL, memory="64MiB"):
     return HEAD.format(root=root, segment=segment, files=files, memory=memory) + chain + f"  out: {{{sink}, from: rows}}\n"
 

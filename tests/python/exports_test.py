@@ -16,6 +16,7 @@ import tempfile
 import unittest
 import unittest.mock
 import warnings
+import wave
 
 import h5py
 import melflow
@@ -258,6 +259,134 @@ class ExportsTest(corpus.CorpusTest):
                                files=files)
         return corpus.write_rows(self.folder.name, "told", text.replace(", labels: top_dir", ""))
 
+    @needs("lhotse", "kaldi_native_io")
+    def test_lhotse(self):
+        from lhotse import CutSet, RecordingSet, SupervisionSet, validate
+        source, folder = self.told(), os.path.join(self.folder.name, "told.lhotse")
+        melflow.export(source, folder, "lhotse", utterance="id", shard="1MiB")
+        rows = melflow.open(source)
+        number = {name: i for i, name in enumerate(rows.columns["id"])}
+        cuts = CutSet.from_file(os.path.join(folder, "cuts.jsonl.gz"))
+        self.assertEqual(sorted(cut.id for cut in cuts), sorted(name for name, i in number.items() if rows.count[i]))
+        validate(RecordingSet.from_file(os.path.join(folder, "recordings.jsonl.gz")))
+        validate(SupervisionSet.from_file(os.path.join(folder, "supervisions.jsonl.gz")))
+        told = []
+        for cut in cuts:
+            i = number[cut.id]
+            validate(cut)
+            self.assertEqual(cut.load_features().tobytes(), rows.recording(i).tobytes())
+            self.assertEqual((cut.supervisions[0].text, cut.supervisions[0].speaker), (rows.columns["text"][i], rows.columns["speaker"][i]))
+            told.append(cut.duration == rows._duration[i])
+            if cut.has_recording and told[-1]:
+                self.assertEqual(cut.load_audio().shape[1], round(rows._duration[i] * 8000))
+        self.assertGreater(sum(told), len(told) // 4)  # the others' frames are not those that lhotse would count
+        with self.assertRaisesRegex(melflow.RunError, "lhotse: its features are frames of recordings that are not cut"):
+            melflow.export(self.files["windows"], os.path.join(self.folder.name, "windows.lhotse"), "lhotse")
+
+    @needs("lhotse", "kaldi_native_io")
+    def test_lhotse_of_utterances_in_recordings(self):
+        from lhotse import CutSet, validate
+        listed = os.path.join(self.folder.name, "spans.csv")
+        with open(listed, "w", encoding="utf-8") as out:
+            out.write("path,id,start,duration\nant/000.wav,one,0.05,0.4\nant/000.wav,two,0.3,0.25\n")
+        path = os.path.join(self.folder.name, "spans.h5")
+        text = corpus.pipeline(self.root, f"stage: hdf5_write, path: {path}, overwrite: true",
+                               files=f", manifest: {listed}, columns: [id], utterances: {{}}").replace(", labels: top_dir", "")
+        folder = os.path.join(self.folder.name, "spans.lhotse")
+        melflow.export(corpus.write_rows(self.folder.name, "spans", text), folder, "lhotse", utterance="id")
+        cuts = {cut.id: cut for cut in CutSet.from_file(os.path.join(folder, "cuts.jsonl.gz"))}
+        self.assertEqual({name: (cut.start, cut.recording_id) for name, cut in cuts.items()}, {"one": (0.05, "ant/000"), "two": (0.3, "ant/000")})
+        rows = melflow.open(path)
+        samples = corpus.samples_of(os.path.join(self.root, "ant/000.wav"))
+        for i, name in enumerate(rows.columns["id"]):
+            cut = cuts[name]
+            validate(cut)
+            self.assertEqual(cut.load_features().tobytes(), rows.recording(i).tobytes())
+            audio = cut.load_audio()[0]
+            begin = round(cut.start * 8000)
+            np.testing.assert_array_equal(audio, samples[begin:begin + len(audio)] / np.float32(32768))
+
+    @needs("lhotse", "kaldi_native_io")
+    def test_lhotse_of_odd_files(self):
+        """A name with #, another rate, two channels, and a root that is relative to another folder."""
+        from lhotse import CutSet, validate
+        root = os.path.join(self.folder.name, "odd", "clips")
+        os.makedirs(root)
+        for name, rate, channels in (("talk", 8000, 1), ("talk#b", 8000, 1), ("fast", 22050, 1), ("wide", 8000, 2)):
+            with wave.open(os.path.join(root, name + ".wav"), "wb") as file:
+                file.setparams((channels, 2, rate, 0, "NONE", ""))
+                file.writeframes(np.random.default_rng(3).integers(-9000, 9000, rate * channels).astype("<i2").tobytes())
+        path, folder = os.path.join(self.folder.name, "odd.h5"), os.path.join(self.folder.name, "odd.lhotse")
+        text = corpus.pipeline("clips", f"stage: hdf5_write, path: {path}, overwrite: true").replace(", labels: top_dir", "").replace(
+            "  segment: {stage: segment, from: decode", "  even: {stage: resample, from: decode, rate: 8000}\n  segment: {stage: segment, from: even")
+        before = os.getcwd()
+        os.chdir(os.path.dirname(root))
+        try:
+            corpus.write_rows(self.folder.name, "odd", text)
+        finally:
+            os.chdir(before)
+        with self.assertWarnsRegex(UserWarning, "lhotse: 4 of 4 recordings have cuts with features alone: .* below 'clips', seen from here"):
+            melflow.export(path, folder, "lhotse")
+        os.chdir(os.path.dirname(root))
+        try:
+            with self.assertWarnsRegex(UserWarning, "lhotse: 1 of 4 recordings"):
+                melflow.export(path, folder, "lhotse", overwrite=True)
+            melflow.export(path, os.path.join(self.folder.name, "odd.nemo"), "nemo")
+        finally:
+            os.chdir(before)
+        cuts = {cut.id: cut for cut in CutSet.from_file(os.path.join(folder, "cuts.jsonl.gz"))}
+        self.assertEqual({name: cut.has_recording for name, cut in cuts.items()}, {"fast": True, "talk": True, "talk%23b": True, "wide": False})
+        for name, cut in cuts.items():
+            validate(cut)
+            self.assertEqual(cut.load_features().shape[0], cut.num_frames, name)
+            if cut.has_recording:
+                self.assertEqual(cut.recording.sampling_rate, 22050 if name == "fast" else 8000)
+                self.assertGreater(cut.load_audio().shape[1], 0)
+
+    def test_espnet(self):
+        source, folder = self.told(), os.path.join(self.folder.name, "told.espnet")
+        melflow.export(source, folder, "espnet", utterance="id")
+        rows = melflow.open(source)
+        tables = {}
+        for name in ("feats.scp", "feats_shape", "text", "utt2spk", "spk2utt", "utt2num_frames", "cmvn.scp"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                lines = [line.rstrip("\n").split(" ", 1) for line in file]
+            self.assertEqual(lines, sorted(lines), name)
+            tables[name] = dict(lines)
+        number = {name: i for i, name in enumerate(rows.columns["id"])}
+        made = sorted(name for name, i in number.items() if rows.count[i])
+        self.assertEqual([sorted(tables[name]) for name in ("feats.scp", "feats_shape", "utt2spk")], [made] * 3)
+        self.assertEqual(tables["feats_shape"], {name: f"{rows.count[number[name]]},20" for name in made})
+        self.assertEqual(sorted(key for of in tables["spk2utt"].values() for key in of.split()), made)
+        for name, at in [*tables["feats.scp"].items(), *tables["cmvn.scp"].items()]:
+            path, _, offset = at.rpartition(":")
+            self.assertTrue(os.path.isabs(path) and os.path.getsize(path) > int(offset), name)
+        with open(os.path.join(folder, "feats_type"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "extracted\n")
+        alone = os.path.join(self.folder.name, "brain.espnet")
+        melflow.export(self.files["brain"], alone, "espnet")
+        with open(os.path.join(alone, "utt2spk"), "rb") as one, open(os.path.join(alone, "spk2utt"), "rb") as other:
+            self.assertEqual(one.read(), other.read())
+
+    def test_nemo(self):
+        source, folder = self.told(), os.path.join(self.folder.name, "told.nemo")
+        melflow.export(source, folder, "nemo", utterance="id")
+        rows = melflow.open(source)
+        with open(os.path.join(folder, "rows.json"), encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        self.assertEqual(len(lines), int((rows.count > 0).sum()))
+        number = {name: i for i, name in enumerate(rows.columns["id"])}
+        for line in lines:
+            i = number[line["melflow"]]
+            self.assertEqual((line["text"], line["duration"]), (rows.columns["text"][i], rows._duration[i]))
+            self.assertTrue(os.path.isfile(line["audio_filepath"]))
+        os.rename(self.root, self.root + ".moved")
+        try:
+            with self.assertRaisesRegex(melflow.RunError, "nemo: .* is no file of its own that is there now"):
+                melflow.export(source, os.path.join(self.folder.name, "moved.nemo"), "nemo")
+        finally:
+            os.rename(self.root + ".moved", self.root)
+
     def test_each_result_has_a_name(self):
         path = os.path.join(self.folder.name, "varied.h5")
         source = corpus.write_rows(self.folder.name, "varied",
@@ -385,7 +514,7 @@ class ExportsTest(corpus.CorpusTest):
 
     def test_compression_is_for_matrices_of_kaldi(self):
         for format, method in (("kaldi", 4), ("tar", 2), ("kaldi", 8)):
-            with self.assertRaisesRegex(ValueError, f"compression is for kaldi, and is one of 1, 2, 3, 5; not {method} for {format}"):
+            with self.assertRaisesRegex(ValueError, f"compression is for kaldi, lhotse and espnet, and is one of 1, 2, 3, 5; not {method} for {format}"):
                 melflow.export(self.files["whole"], os.path.join(self.folder.name, "no"), format, compression=method)
         with self.assertRaisesRegex(ValueError, "compression: the recordings of .*waves.h5 are samples, so vectors, which Kaldi does not compress"):
             melflow.export(self.files["waves"], os.path.join(self.folder.name, "no"), "kaldi", compression=2)
@@ -597,8 +726,8 @@ class ExportsTest(corpus.CorpusTest):
     def test_arguments(self):
         out = os.path.join(self.folder.name, "arguments")
         for options, error, why in ((dict(format="parkett"), ValueError, "Did you mean 'parquet'"),
-                                    (dict(format="tar", shard="1 GB"), ValueError, "shard: '1 GB' is no size"),
-                                    (dict(format="tar", shard="0MiB"), ValueError, "shard: '0MiB' is no size"),
+                                    (dict(format="tar", shard="1 GB"), ValueError, "shard: '1 GB' is no number of bytes"),
+                                    (dict(format="tar", shard="0MiB"), ValueError, "shard: '0MiB' is no number of bytes"),
                                     (dict(format="tar", overwrite="yes"), TypeError, "overwrite")):
             with self.subTest(options), self.assertRaisesRegex(error, why):
                 melflow.export(self.files["half"], out, **options)

@@ -4,6 +4,7 @@ NumPy alone; tests/golden/make_front_ends.py made the values, by the libraries i
 
 import json
 import os
+import pathlib
 import sys
 import unittest
 import warnings
@@ -16,6 +17,15 @@ sys.path.append(GOLDEN)
 
 import front_end_cases  # noqa: E402
 import front_end_signals  # noqa: E402
+
+
+POWER = {"preset": "whisper", "log": "none", "normalize": "none", "top_db": None}  # Whisper's bands before the logarithm
+
+
+def whisper(power):
+    """transformers.WhisperFeatureExtractor, from its mel bands on."""
+    levels = np.log10(np.maximum(np.asarray(power, float), 1e-10))
+    return (np.maximum(levels, levels.max() - 8) + 4) / 4
 
 
 def bounds_of(letters):
@@ -96,6 +106,39 @@ class FrontEnds(unittest.TestCase):
                 np.testing.assert_array_equal(made.reshape(len(made), -1), self.rows(case, "speech"))
         with self.assertRaisesRegex(melflow.ConfigError, "granite_speech_5.*no options give its number of frames"):
             melflow.features(speech, 16000, preset="granite_speech_5")
+
+    def test_a_maximum_is_that_of_all_rows_of_a_window(self):
+        """Also of rows of padding, which are at the floor that follows from it; each window has its own."""
+        speech = self.signals["speech"][:12000]
+        x = np.concatenate([speech, speech // 8])
+        with warnings.catch_warnings():  # of windows that are not of 30 s
+            warnings.simplefilter("ignore")
+            windows, power = (melflow.Features(front_end_cases.pipeline({"segment": {"length": 10000, "tail": "pad"}, "mel": mel}, 16000))(x, 16000)
+                              for mel in ({"preset": "whisper"}, POWER))
+        self.assertEqual(len(windows), 3)
+        for got, bands in zip(windows, power):
+            np.testing.assert_allclose(got, whisper(bands), atol=2e-6)
+            self.assertGreater(got[-1].max(), -1.5)  # of silence alone: log10(1e-10)
+        whole = melflow.features(x, 16000, preset="whisper")
+        self.assertLess(windows[2].min(), whole.min() - 0.2)
+
+    def test_a_maximum_is_that_of_rows_that_are_left_out_later(self):
+        x = self.signals["speech"][:12800] // 50
+        x[-10:] = 30000 * (-1) ** np.arange(10)  # in the middle of the first row that is left out
+        rows = melflow.features(x, 16000, preset="dots3")
+        power = melflow.features(x, 16000, **{**POWER, "preset": "whisper_large_v3"}, before=[{"stage": "fit_samples", "multiple": 1280, "pad_right": 320}])
+        self.assertEqual((len(rows), len(power)), (80, 82))
+        np.testing.assert_allclose(rows, whisper(power)[:80], atol=2e-6)
+        self.assertGreater(np.abs(rows - whisper(power[:80])).max(), 0.1)
+
+    def test_what_a_model_does_to_samples_first_is_said_not_done(self):
+        """LAION-CLAP rounds to 16 bits, which its preset's text says; rows of samples that are not rounded are others."""
+        x = self.signals["speech"] * np.float32(1e-8)  # a thousandth of the last bit at full scale
+        rounded = (np.clip(x, -1, 1) * 32767).astype(np.int16)
+        rows = melflow.features(x, 48000, preset="laion_clap")
+        self.assertGreater(np.abs(rows - melflow.features(rounded / np.float32(32767), 48000, preset="laion_clap")).max(), 10)
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs/features.md"
+        self.assertRegex(page.read_text(encoding="utf-8"), r"\| `laion_clap` \| .*, of samples that it does not round to 16 bits \|")
 
     def test_one_frame_is_normalised_to_zeros(self):
         """NeMo gives zeros, the class of transformers 0 / 0."""

@@ -279,6 +279,7 @@ class LoaderTest(unittest.TestCase):
             rows = sum(len(batch["file"]) for batch in loader)
             report = loader.report
             ran.pop("series")  # only in the program's report
+            self.assertEqual(report.pop("waits")["batches"], len(list(loader)))
             for one in (report, ran):
                 one["limit"]["hints"] = []  # depend on what else the machine does
             only_loaders = {"files.other_splits", "files.other_ranks", "stages.[].summary.waiting_for_program"}

@@ -116,6 +116,17 @@ class SampleNumbersTest(unittest.TestCase):
         for path, rows in zip(table["path"], table["features"]):
             np.testing.assert_array_equal(rows, melflow.features(self.samples[path], RATE, before=CASES[0][2], after=stack, **MEL))
 
+    def test_a_resample_node_before_mel_is_one_more(self):
+        """Not one in place of the node that makes the rate of files that of mel."""
+        own, low = ({"stage": "resample", "rate": rate} for rate in (RATE, RATE // 2))
+        for before in ([own], [low, own]):
+            with self.subTest(before):
+                expected = melflow.Features(self.pipeline([own, *before], "stage: mel, " + ", ".join(f"{k}: {v}" for k, v in MEL.items())))
+                for path, samples in self.samples.items():
+                    rows = melflow.features(samples, RATE, before=before, **MEL)
+                    np.testing.assert_array_equal(rows, expected(samples, RATE))
+                    np.testing.assert_array_equal(melflow.features(os.path.join(self.folder.name, path), RATE, before=before, **MEL), rows)
+
     def test_wrong_nodes_are_named(self):
         for before in ("fit_samples", {"stage": "fit_samples"}, [{"multiple": 2}], [3]):
             with self.assertRaisesRegex(TypeError, "before is a list of nodes such as"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import json
 import os
 import re
 import unittest
@@ -33,15 +34,54 @@ def posted(app, body):
     return sent[0]["status"], {name.decode(): value.decode() for name, value in sent[0]["headers"]}, b"".join(one.get("body", b"") for one in sent[1:])
 
 
+def talked(app, messages):
+    """What the server sends over a WebSocket on which it gets these messages, and then the client goes."""
+    scope = {"type": "websocket", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "ws", "path": "/rows", "raw_path": b"/rows", "query_string": b"",
+             "root_path": "", "headers": [(b"host", b"test")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "subprotocols": []}
+    given = iter([{"type": "websocket.connect"}, *({"type": "websocket.receive", **message} for message in messages)])
+    sent = []
+
+    async def receive():
+        return next(given, {"type": "websocket.disconnect", "code": 1001})
+
+    async def send(message):
+        if message["type"] != "websocket.accept":
+            sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
 class ServingPageTest(unittest.TestCase):
-    @unittest.skipUnless(importlib.util.find_spec("fastapi"), "fastapi is not installed")
-    def test_the_service(self):
+    def page(self, what):
+        """The names that the page's program with this text has."""
         with open(PAGE, encoding="utf-8") as file:
             blocks = re.findall(r"```python\n(.*?)```", file.read(), re.S)
-        code = next(block for block in blocks if "FastAPI()" in block)
-        self.assertLessEqual(len(code.splitlines()), 30)
+        code = next(block for block in blocks if what in block)
+        self.assertLessEqual(len(code.splitlines()), 32)
         page = {"__name__": "service"}
         exec(compile(code, PAGE, "exec"), page)
+        return page
+
+    @unittest.skipUnless(importlib.util.find_spec("fastapi"), "fastapi is not installed")
+    def test_the_stream(self):
+        page = self.page("@app.websocket")
+        samples = (noise(48000) * 20000).astype(np.int16)
+        stream = page["first"].another()
+        expected = np.concatenate([stream.push(samples), stream.finish()])
+        pieces = [samples[i:i + 4001].tobytes() for i in range(0, len(samples), 4001)]
+        first, *rest, last = talked(page["app"], [{"bytes": piece} for piece in pieces] + [{"text": "end"}])
+        self.assertEqual(json.loads(first["text"]), {"columns": 128, "fingerprint": stream.fingerprint})
+        rows = np.frombuffer(b"".join(one["bytes"] for one in rest), np.float32).reshape(-1, 128)
+        np.testing.assert_array_equal(rows, expected)
+        self.assertGreater(len(rest), 5)
+        self.assertEqual((last["type"], last["code"]), ("websocket.close", 1000))
+        self.assertEqual(talked(page["app"], [{"bytes": pieces[0]}])[-1]["type"], "websocket.send")  # the client has gone
+        self.assertEqual(talked(page["app"], [{"bytes": b"odd"}])[-1]["code"], 1003)
+
+    @unittest.skipUnless(importlib.util.find_spec("fastapi"), "fastapi is not installed")
+    def test_the_service(self):
+        page = self.page("@app.post")
         samples = noise(32000)
         expected = melflow.features(samples, 16000, preset="whisper", pad_to="30s")
         status, headers, body = posted(page["app"], wav(samples))

@@ -111,10 +111,10 @@ Rows stacked(const Rows& in, const StackOptions& o, int columns) {
   const auto frames = static_cast<std::size_t>(o.frames);
   Rows out;
   for (std::size_t i = 0;; ++i) {
-    const std::size_t begin = i * static_cast<std::size_t>(o.hop);
+    const std::size_t begin = i * static_cast<std::size_t>(o.hop.value_or(o.frames));
     const bool is_row = o.tail == StackOptions::Tail::drop
                             ? begin + frames <= padded.size()
-                            : i * static_cast<std::size_t>(o.hop) < in.size();
+                            : i * static_cast<std::size_t>(o.hop.value_or(o.frames)) < in.size();
     if (!is_row) return out;
     Rows window;
     for (std::size_t f = begin; f < begin + frames; ++f)
@@ -352,17 +352,17 @@ TEST_CASE("fit_rows: exact numbers, multiples, rows that are always added") {
   for (int i = 0; i < 300; ++i) {
     FitOptions o;
     if (i % 3 == 0) o.rows = 1 + random() % 20;
-    if (i % 3 != 0) o.multiple = 1 + random() % 7, o.extra = random() % 3;
+    if (i % 3 != 0) o.multiple = 1 + random() % 7, o.extra = static_cast<int>(random() % 3);
     if (i % 6 == 1) o.rest = FitOptions::Rest::drop;
     o.value = 0.467;
     const Rows in = random_rows(1 + random() % 30, 3, random);
     Rows expected = in;
     const std::vector<double> fill(3, static_cast<double>(0.467F));
-    if (o.rows > 0) {
-      expected.resize(static_cast<std::size_t>(o.rows), fill);
+    if (o.rows) {
+      expected.resize(static_cast<std::size_t>(*o.rows), fill);
     } else {
       for (int k = 0; k < o.extra; ++k) expected.push_back(fill);
-      while (expected.size() % static_cast<std::size_t>(o.multiple) != 0)
+      while (expected.size() % static_cast<std::size_t>(o.multiple.value_or(1)) != 0)
         o.rest == FitOptions::Rest::fill ? expected.push_back(fill) : expected.pop_back();
     }
     CAPTURE(i);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/sentences.h"
 
 namespace melflow::problem_test {
@@ -85,6 +86,22 @@ TEST_CASE("problem: the nearest name is found for typing slips, and none for oth
   CHECK(did_you_mean("form", {"norm", "from"}) == ". Did you mean 'from'?");
   CHECK(did_you_mean("parent", {"none", "parent_dir"}) == ". Did you mean 'parent_dir'?");
   CHECK(did_you_mean("win", {"win_length", "window_size"}).empty());
+}
+
+TEST_CASE("problem: of many names the nearest are listed, and what shows all") {
+  CHECK(names_text("x", {"a", "b"}, "`melflow stages`") == "a, b");
+  std::vector<std::string> names;
+  for (int i = 0; i < 18; ++i) names.push_back("none" + std::to_string(i));
+  for (const char* name : {"whisper", "whisper_large_v3", "vesper"}) names.emplace_back(name);
+  CHECK(names_text("wisper", names) == "whisper, vesper, none0 and 18 more");
+  CHECK(names_text("wisper", names, "`melflow stages`") ==
+        "whisper, vesper, none0 and 18 more (`melflow stages` shows all)");
+  CHECK(names_text("whis", names) == "whisper, whisper_large_v3, none0 and 18 more");
+  for (const std::string& word : {std::string(), std::string(200, 'x')})
+    CHECK(names_text(word, names) == "none0, none1, none2 and 18 more");
+  CHECK(not_one_of("wisper", names) ==
+        "is not one of whisper, vesper, none0 and 18 more. Did you mean 'whisper'?");
+  CHECK(not_one_of("dB", {"ln", "db"}) == "is not one of ln, db. Did you mean 'db'?");
 }
 
 }  // namespace melflow::problem_test

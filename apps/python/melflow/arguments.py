@@ -148,6 +148,14 @@ def integer(name: str, value: Any, least: Optional[int] = 0, most: int = _LARGES
     return out
 
 
+def byte_count(name: str, value: Any) -> int:
+    """A number of bytes from a text such as 256MiB."""
+    match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", text(name, value))
+    if not match or int(match[1]) == 0:
+        raise ValueError(f"{name}: {value!r} is no number of bytes; write one such as 256MiB or 1GiB")
+    return int(match[1]) << {"": 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]]
+
+
 def seconds(name: str, value: Any) -> float:
     """A number of 0 or more, also NumPy's."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from ._melflow import RunError
 from . import arguments
 from .torch_dataset import as_torch
+from .waits import Headroom, Waits
 
 Batch = Dict[str, Any]
 
@@ -101,6 +102,7 @@ class Epochs(arguments.Reopened):
     _resumes = False  # whether the next `for` continues the epoch
     _run: Optional[_Run] = None  # of the current epoch
     _broken_off_by = ""
+    _waits: Optional[Waits] = None
 
     def _begin(self) -> Any:
         """Begins a run of the epoch, after the samples already delivered; it has take(seconds) and stop()."""
@@ -131,6 +133,7 @@ class Epochs(arguments.Reopened):
         epoch = self._next_epoch()
         if epoch != self._epoch:
             self._epoch, self._delivered = epoch, 0
+        waits = self._waits = Waits(self._epoch)
         run = self._run = _Run(self._begin())
         try:
             while True:
@@ -150,7 +153,9 @@ class Epochs(arguments.Reopened):
                 batch = self._batch(run.of, taken)
                 run.counted += 1
                 self._resumes = False
+                waits.comes(len(batch["file"]))
                 yield batch
+                waits.asks()
             self._end(run.of)
             self._epoch, self._delivered, self._resumes = self._epoch + 1, 0, False
         finally:
@@ -218,6 +223,39 @@ class Epochs(arguments.Reopened):
 
     def _position(self) -> Dict[str, Any]:
         return {"_epoch": self._epoch, "_delivered": self._delivered, "_resumes": self._resumes}
+
+    @property
+    def waits(self) -> Optional[Dict[str, Any]]:
+        """Who waited for whom in the epoch under way, or the last one: `batches`, their number; `first_batch_s`, in which the run
+        started; then `waiting_for_batches`, which a faster loader would save, and `in_program`, each with `seconds` in all, `p50_ms` and `p99_ms` of a step.
+        None before the first epoch."""
+        return None if self._waits is None else self._waits.figures()
+
+    def headroom(self, steps: int, memory: str = "1GiB") -> Headroom:
+        """What the program would gain from a loader that costs nothing:
+
+            h = loader.headroom(200)
+            for batch in h:
+                train(batch)
+            print(h)    # the loader holds the loop back; without its cost the loop would be 1.9 times as fast: ...
+
+        Gives `steps` batches of an epoch, fewer where it is shorter, then as many from memory, where at most `memory` of them is held; the others
+        are those repeated. The next `for` is the next epoch."""
+        return Headroom(self, arguments.integer("steps", steps, 1), arguments.byte_count("memory", memory))
+
+    def metrics(self) -> str:
+        """Figures of the epoch under way, or the last one, as text that Prometheus reads, for the textfile collector of its node exporter. No name of a
+        recording is in it."""
+        waits = self._waits or Waits()
+        figures = waits.figures()
+        lines = [("epoch", "gauge", "Number of the epoch", waits.epoch),
+                 ("samples", "gauge", "Samples of the epoch that were taken, since it began here", waits.samples),
+                 ("batches", "gauge", "Batches of the epoch that were taken", figures["batches"]),
+                 ("first_batch_seconds", "gauge", "Until the first batch of the epoch", figures["first_batch_s"]),
+                 ("waiting_for_batches_seconds", "gauge", "The program waited for batches in the epoch, without the first", figures["waiting_for_batches"]["seconds"]),
+                 ("in_program_seconds", "gauge", "The program worked on batches in the epoch", figures["in_program"]["seconds"])]
+        return "".join(f"# HELP melflow_loader_{name} {text}\n# TYPE melflow_loader_{name} {kind}\nmelflow_loader_{name} {value:.10g}\n"
+                       for name, kind, text, value in lines)
 
     def as_torch(self) -> Any:
         """A torch.utils.data.IterableDataset whose items are batches, for

@@ -11,11 +11,13 @@ import re
 import shutil
 import tarfile
 import warnings
-from typing import Any, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from .export_source import Piece, Source, text
+from . import arguments
+from ._melflow import RunError
+from .export_source import Audio, Piece, Source, text
 
 Read = Iterator[Tuple[int, np.ndarray]]
 _GROUP = 32 << 20  # bytes of rows that Arrow holds at a time
@@ -273,6 +275,150 @@ class Kaldi(Format):
         return iter(())
 
 
+def _write_lines(path: str, lines: Iterable[Dict[str, Any]]) -> None:
+    """Writes JSON lines, packed where the name ends in .gz; equal lines give equal bytes."""
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    with open(path, "wb") as file:
+        file.write(gzip.compress(data, mtime=0) if path.endswith(".gz") else data)
+
+
+def _final(folder: str) -> str:
+    """The place that the files of an unfinished folder will have."""
+    return folder[:-len(".part")] if folder.endswith(".part") else folder
+
+
+class Lhotse(Kaldi):
+    """Manifests of Lhotse for each split, recordings, supervisions and cuts with features, over the arks of the format kaldi. The cuts name them by
+    absolute paths. A cut lasts as long as its audio where Lhotse would count as many frames in that, else as long as its frames."""
+
+    libraries = ("lhotse",)
+
+    def write(self, source: Source, folder: str) -> None:
+        if Shar._field(source) != "features":
+            raise RunError("lhotse: its features are frames of recordings that are not cut, and these rows are windows or samples; export them as shar")
+        super().write(source, folder)
+        without = 0
+        for split, numbers in source.parts.items():
+            place = os.path.join(folder, split)
+            with open(os.path.join(place, "feats.scp"), encoding="utf-8", errors="surrogateescape") as table:
+                at = dict(line.rstrip("\n").split(" ", 1) for line in table)
+            recordings: Dict[str, Dict[str, Any]] = {}  # by their names
+            cuts = []
+            for i in numbers:
+                audio = source.audio(i)
+                pieces = source.pieces(i)
+                of_file = None
+                if audio is not None and all("result" not in piece.record for piece in pieces):
+                    of_file = self._recording(source, audio, pieces[0].name, recordings)
+                without += of_file is None
+                for piece in pieces:
+                    cuts.append(self._cut(source, piece, os.path.join(_final(folder), split, at[piece.name]),
+                                          0.0 if audio is None else audio.start, of_file))
+            _write_lines(os.path.join(place, "recordings.jsonl.gz"), recordings.values())
+            _write_lines(os.path.join(place, "supervisions.jsonl.gz"),
+                         ({**spoken, "start": cut["start"]} for cut in cuts for spoken in cut["supervisions"]))
+            _write_lines(os.path.join(place, "cuts.jsonl.gz"), cuts)
+        if without:
+            arguments.warn([f"lhotse: {without} of {sum(map(len, source.parts.values()))} recordings have cuts with features alone: their audio is no file of "
+                            f"one channel of its own below {source.rows._root!r}, seen from here"])
+
+    @staticmethod
+    def _recording(source: Source, audio: Audio, name: str, known: Dict[str, Dict[str, Any]]) -> Optional[Dict[str, Any]]:
+        """The recording of a file by Lhotse's own reading of its header, with a name that no other has; None of one with several channels, of whose
+        mean the rows are."""
+        from lhotse import Recording
+
+        if audio.is_part:
+            name = os.path.splitext(os.path.relpath(audio.path, source.rows._root or "/"))[0]
+            if name in known and known[name]["sources"][0]["source"] != audio.path:
+                name = os.path.relpath(audio.path, source.rows._root or "/")
+        name = text(name)
+        if name not in known:
+            try:
+                made = Recording.from_file(audio.path, recording_id=name)
+            except Exception:  # of any of its readers: the cuts have features all the same
+                return None
+            if made.num_channels != 1:
+                return None
+            known[name] = made.to_dict()
+        return known[name]
+
+    @staticmethod
+    def _cut(source: Source, piece: Piece, stored: str, start: float, recording: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+        rate, hop = int(source.rows.attributes["sample_rate"]), int(source.rows.attributes["hop_length"])
+        frames, duration = piece.rows.stop - piece.rows.start, piece.record["duration"]
+        # lhotse.utils.compute_num_frames, for the features and for the cut.
+        for of in {rate} | ({recording["sampling_rate"]} if recording else set()):
+            shift = round(hop / rate * of)
+            if (round(duration * of) + shift // 2) // max(1, shift) != frames:
+                duration = frames * hop / rate
+        name, recorded = text(piece.name), recording["id"] if recording else text(piece.name)
+        start = start if recording else 0.0
+        features = {"type": source.rows.name, "num_frames": frames, "num_features": int(source.rows.shape[1]), "frame_shift": hop / rate,
+                    "sampling_rate": rate, "start": start, "duration": duration, "storage_type": "kaldiio", "storage_path": stored,
+                    "storage_key": name, "recording_id": recorded, "channels": 0}
+        cut = {"id": name, "start": start, "duration": duration, "channel": 0, "supervisions": [_spoken(piece, recorded, duration)],
+               "features": features, "custom": {"melflow": piece.record}, "type": "MonoCut"}
+        return {**cut, "recording": recording} if recording else cut
+
+
+class Espnet(Kaldi):
+    """A data folder of ESPnet for each split: that of the format kaldi, with absolute paths in feats.scp, and feats_shape and feats_type. Without a
+    column of speakers each recording is one of its own."""
+
+    def write(self, source: Source, folder: str) -> None:
+        super().write(source, folder)
+        for split in source.parts:
+            place = os.path.join(folder, split)
+            if os.path.exists(os.path.join(place, "cmvn.scp")):
+                self._rewrite(place, "cmvn.scp", "cmvn.scp", lambda key, value: os.path.join(_final(folder), split, value))
+            self._rewrite(place, "feats.scp", "feats.scp", lambda key, value: os.path.join(_final(folder), split, value))
+            columns = int(source.rows.shape[-1])
+            self._rewrite(place, "utt2num_frames", "feats_shape", lambda key, value: f"{value},{columns}")
+            if not os.path.exists(os.path.join(place, "utt2spk")):
+                for name in ("utt2spk", "spk2utt"):
+                    self._rewrite(place, "feats.scp", name, lambda key, value: key)
+            with open(os.path.join(place, "feats_type"), "w", encoding="utf-8") as file:
+                file.write("extracted\n")
+
+    @staticmethod
+    def _rewrite(place: str, source: str, target: str, value_of: Callable[[str, str], str]) -> None:
+        """Makes a table of another one, line by line."""
+        options: Dict[str, Any] = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
+        with open(os.path.join(place, source), **options) as file:
+            lines = [line.rstrip("\n").split(" ", 1) for line in file]
+        with open(os.path.join(place, target), "w", **options) as file:
+            file.writelines(f"{key} {value_of(key, value)}\n" for key, value in lines)
+
+
+class Nemo(Format):
+    """A manifest of NeMo for each split, SPLIT.json: the audio of the recordings that have rows, with offset, duration and text. NeMo computes its own
+    features; these are of the same recordings, by the name in `melflow`."""
+
+    def write(self, source: Source, folder: str) -> None:
+        for split, numbers in source.parts.items():
+            lines = []
+            for i in numbers:
+                audio = source.audio(i)
+                if audio is None:
+                    raise RunError(f"nemo: {source.rows.path[i]} is no file of its own that is there now, and a manifest of NeMo names files of audio; "
+                                   "export where the corpus is")
+                record = source.record(i)
+                more = {name: record[name] for name in ("text", "speaker", "label", "lang") if isinstance(record.get(name), str)}
+                at = {"offset": audio.start} if audio.start else {}
+                lines.append({"audio_filepath": audio.path, **at, "duration": record["duration"], "text": "", **more, "melflow": record["name"]})
+            _write_lines(os.path.join(folder, (source.file_names(False)[split]) + ".json"), lines)
+
+    def read(self, source: Source, folder: str) -> Read:
+        return iter(())
+
+
+def _spoken(piece: Piece, recording: str, duration: float) -> Dict[str, Any]:
+    """A supervision of Lhotse over a whole cut."""
+    spoken = {"id": text(piece.name), "recording_id": recording, "start": 0.0, "duration": duration, "channel": 0}
+    return spoken | {name: piece.record[name] for name in ("text", "language", "speaker", "gender") if isinstance(piece.record.get(name), str)}
+
+
 def _npy(values: np.ndarray) -> bytes:
     out = io.BytesIO()
     np.lib.format.write_array(out, values, version=(1, 0))
@@ -352,9 +498,7 @@ class Shar(Format):
         else:
             duration = record["duration"]
             stored = {**place, "shape": list(values.shape)}
-        spoken = {"id": piece.name, "recording_id": piece.name, "start": 0.0, "duration": duration, "channel": 0}
-        spoken |= {name: record[name] for name in ("text", "language", "speaker", "gender") if isinstance(record.get(name), str)}
-        cut = {"id": piece.name, "start": 0, "duration": duration, "channel": 0, "supervisions": [spoken],
+        cut = {"id": piece.name, "start": 0, "duration": duration, "channel": 0, "supervisions": [_spoken(piece, piece.name, duration)],
                "custom": {"melflow": record}, "type": "MonoCut"}
         return cut, stored
 
@@ -406,5 +550,5 @@ class SafeTensors(Format):
                 yield i, np.concatenate([np.frombuffer(of["data"], stored).reshape(of["shape"]) for of in tensors])
 
 
-FORMATS = {"parquet": Parquet, "arrow": Arrow, "zarr": Zarr, "kaldi": Kaldi, "tar": Tar, "shar": Shar,
-           "safetensors": SafeTensors, "hf": HuggingFace}
+FORMATS = {"parquet": Parquet, "arrow": Arrow, "zarr": Zarr, "kaldi": Kaldi, "lhotse": Lhotse, "espnet": Espnet, "nemo": Nemo, "tar": Tar,
+           "shar": Shar, "safetensors": SafeTensors, "hf": HuggingFace}

@@ -53,6 +53,14 @@ class Piece(NamedTuple):
     record: Dict[str, Any]
 
 
+class Audio(NamedTuple):
+    """The audio of a recording, or of an utterance in one: a file of its own, and where [s] in it that begins."""
+
+    path: str
+    start: float
+    is_part: bool  # an utterance
+
+
 class Source:
     """The data for a format. rows: the file. names: of the recordings, all different. parts: the splits with rows, and the numbers of
     their recordings in the order of the rows; one without a name if there are no splits. renamed: splits whose files
@@ -80,6 +88,17 @@ class Source:
         """The same rows, with bfloat16 converted to float32."""
         out = self.recording(i)
         return (out.astype(np.uint32) << 16).view(np.float32) if self.rows.dtype == "bfloat16" else out
+
+    def audio(self, i: int) -> Optional[Audio]:
+        """The audio of a recording; None where it is no file of its own that is there now."""
+        path = os.path.abspath(os.path.join(self.rows._root, self.rows.path[i]))
+        if os.path.isfile(path):
+            return Audio(path, 0.0, False)
+        span = re.search(r"#(t|samples)=([0-9.e+-]+)(,[^#]*)?\Z", path)
+        rate = int(self.rows._sample_rate[i])
+        if span is None or not os.path.isfile(path[:span.start()]) or (span[1] == "samples" and rate == 0):
+            return None
+        return Audio(path[:span.start()], float(span[2]) / (rate if span[1] == "samples" else 1), True)
 
     @property
     def usual_type(self) -> str:

@@ -11,7 +11,6 @@ import fcntl
 import importlib
 import json
 import os
-import re
 import shutil
 from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterator, Optional, Tuple
@@ -22,7 +21,7 @@ from .export_formats import COMPRESSIONS, FORMATS
 from .export_source import Source
 from .rows import FileRows
 
-_ABOUT, _UNITS = "about.json", {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_ABOUT = "about.json"
 
 
 def _is_export(folder: str) -> bool:
@@ -116,9 +115,9 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
            overwrite: bool = False, utterance: Optional[str] = None, compression: int = 0) -> Dict[str, Any]:
     """Writes the rows of a file that melflow has written (.h5 or .npy) for other libraries, into a new folder.
 
-    format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "tar" (WebDataset), "shar"
-      (Lhotse Shar), "safetensors", or "hf" (a dataset of Hugging Face's datasets). Each needs the library that it is named after;
-      kaldi, tar and shar need none.
+    format: "parquet", "arrow" (IPC files), "zarr" (version 3, sharded), "kaldi" (ark and scp), "lhotse" (cuts with features), "espnet"
+      (a data folder), "nemo" (a manifest of the audio), "tar" (WebDataset), "shar" (Lhotse Shar), "safetensors", or "hf" (a dataset of Hugging Face's
+      datasets). parquet, arrow, zarr, safetensors and hf need the library that they are named after.
     shard: about how many bytes of rows a file has. overwrite: replaces an earlier export. utterance: the column whose texts name
       recordings; not given: their paths without the ending. compression: of kaldi, by the number that copy-feats has for it, which
       loses precision: 1 (2, or 3 up to 8 rows), 2 (8 bits by quarters of each column), 3 (16 bits) or 5 (8 bits); 0: none.
@@ -129,13 +128,11 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
     RunError: rows are damaged, a library is not installed, or the folder cannot be written or replaced; nothing is left then."""
     if arguments.text("format", format) not in FORMATS:
         raise ValueError(f"format: there is no {format!r}; the arguments are output, folder, format. {arguments.meant(format, FORMATS)}")
-    match = re.fullmatch(r"(\d+)(|KiB|MiB|GiB)", arguments.text("shard", shard))
-    if not match or int(match[1]) == 0:
-        raise ValueError(f"shard: {shard!r} is no size of a file; write one such as 256MiB or 1GiB")
+    size_of_shard = arguments.byte_count("shard", shard)
     overwrite = arguments.flag("overwrite", overwrite)
     target = os.path.abspath(arguments.path("folder", folder))
-    if arguments.integer("compression", compression) and (format != "kaldi" or compression not in COMPRESSIONS):
-        raise ValueError(f"compression is for kaldi, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
+    if arguments.integer("compression", compression) and (format not in ("kaldi", "lhotse", "espnet") or compression not in COMPRESSIONS):
+        raise ValueError(f"compression is for kaldi, lhotse and espnet, and is one of {', '.join(map(str, COMPRESSIONS))}; not {compression} for {format}")
     writer = FORMATS[format]()
     writer.compression = compression
     for library in writer.libraries:
@@ -149,7 +146,7 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
         raise ValueError(f"compression: the recordings of {rows.file} are samples, so vectors, which Kaldi does not compress")
     if os.path.realpath(rows.file).startswith(os.path.realpath(target) + os.sep):
         raise RunError(f"{target}: the file of rows lies in this folder; name another one")
-    given = Source(rows, int(match[1]) * _UNITS[match[2]], None if utterance is None else arguments.text("utterance", utterance))
+    given = Source(rows, size_of_shard, None if utterance is None else arguments.text("utterance", utterance))
     try:
         with _folder(target, overwrite) as part:
             writer.write(given, part)

@@ -329,7 +329,7 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     max_seconds, max_samples: a longer recording is lost, before more of it is decoded; samples are those of a channel, at its own rate.
     deadline: [s] from now; TimeoutError after that.
     remarks: a list to which each recording that is lost or damaged is added, as a dict of `index`, `status` ("failed" or
-    "ok") and `reason`.
+    "ok") and `reason`; given, nothing warns of those that are damaged.
 
     Raises ConfigError where options are wrong, RunError where a recording is lost (of a list: when all others have been computed,
     with how many); warns of those that are damaged otherwise."""

@@ -122,7 +122,7 @@ class Loader(Epochs):
 
     def _end(self, run: BatchRun) -> None:
         arguments.warn(run.warnings())
-        self._report = Report(json.loads(run.report()))
+        self._report = Report({**json.loads(run.report()), "waits": self.waits})
         if self._warns_of_recordings:
             warn_of_recordings(self._report, 'the Loader\'s report["remarks"] has all')
 

@@ -16,11 +16,12 @@ Task = Callable[[], Made]
 
 
 def shown(made: Made, remarks: Optional[List[Dict[str, Any]]]) -> Any:
-    """Shows the warning about the rows, and returns them."""
+    """Tells the warning about the rows, and returns them."""
     rows, warning = made
     if warning:
         noted(remarks, [{"index": 0, "status": "ok", "reason": warning}])
-        arguments.warn([warning])
+        if remarks is None:
+            arguments.warn([warning])
     return rows
 
 
@@ -61,7 +62,8 @@ def joined(of_each: "Iterable[Made | Exception]", out: Any, padded: bool, remark
         text = arguments.counted(what, [f"[{i}] {text}" for i, text in of.items()], len(made), ALL_IN)
         if of is lost:
             raise RunError(text)
-        arguments.warn([text])
+        if remarks is None:
+            arguments.warn([text])
     rows = [one for one, _ in made]
     return _in_one(rows, out) if padded else rows
 

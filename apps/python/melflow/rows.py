@@ -215,7 +215,7 @@ class FileRows(Rows):
         self._size, self._modified, self._content = index["size"], index["modified"], index["content"]
         self._hashes, self._duration, self._sample_rate = index["rows_hash"], index["duration"], index["sample_rate"]
         self._results, self._remarks, self._warnings = index["results"], index["remarks"], index["warnings"]
-        self._target_names, self._band_hz = index["target_names"], index["band_hz"]
+        self._target_names, self._band_hz, self._root = index["target_names"], index["band_hz"], index["root"]
         self.target, self.labels = index.get("targets"), index.get("labels")
         self.mean, self.std = index.get("mean"), index.get("std")
         self.is_normalized = index.get("is_normalized", False)

@@ -80,6 +80,8 @@ def _given(made: Any) -> np.ndarray:
 
 
 def _samples(samples: Any) -> np.ndarray:
+    if isinstance(samples, (bytes, bytearray)) or (isinstance(samples, memoryview) and samples.format in ("B", "b", "c")):
+        raise TypeError("samples are an array, and these are bytes; of 16 bits write numpy.frombuffer(data, numpy.int16)")
     if type(samples) is not np.ndarray:
         samples = array_of(samples)
         if samples.size == 0:
@@ -121,7 +123,7 @@ def _front_of(text: str, sample_rate: int, finish_only: bool) -> StreamFront:
     try:
         return StreamFront("pipeline", text, {}, {}, sample_rate, finish_only)
     except (ConfigError, RunError) as error:  # the user has not written that text
-        raise type(error)(re.sub(r"\bmel\.", "", str(error))) from None
+        raise type(error)(re.sub(r"\bmel\.(?=\w)", "", str(error))) from None
 
 
 def stream(pipeline: Optional[arguments.Pipeline] = None, *, sample_rate: Any, resample: Any = None, finish_only: bool = False,

@@ -19,6 +19,13 @@ def as_torch(batches: Iterable[Dict[str, Any]]) -> Any:
         def __len__(self) -> int:
             return len(batches)  # type: ignore[arg-type]  # TypeError where the loader has none
 
+        def state_dict(self) -> Dict[str, Any]:
+            """Of the loader, for torchdata's StatefulDataLoader."""
+            return batches.state_dict()  # type: ignore[attr-defined,no-any-return]
+
+        def load_state_dict(self, state: Dict[str, Any]) -> None:
+            batches.load_state_dict(state)  # type: ignore[attr-defined]
+
         def __reduce__(self) -> tuple:
             return as_torch, (batches,)
 

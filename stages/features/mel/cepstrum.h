@@ -5,14 +5,18 @@
 #pragma once
 
 #include <memory>
+#include <variant>
 
+#include "stages/features/mel/option_table.h"
 #include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
 
 struct CepstrumOptions {
   enum class Norm { none, ortho };
+  friend constexpr auto names(Norm) { return choice_names("none", "ortho"); }
   enum class LifterStyle { librosa, kaldi };
+  friend constexpr auto names(LifterStyle) { return choice_names("librosa", "kaldi"); }
 
   int n_mfcc = 13;
   int dct_type = 2;  // 2 or 3, as scipy.fft.dct
@@ -24,6 +28,10 @@ struct CepstrumOptions {
   // Coefficient 0, or the energy that replaces it, comes last; without an energy it is scaled by
   // the root of 2. Kaldi's htk-compat.
   bool htk_compat = false;
+
+  using Member =
+      std::variant<int CepstrumOptions::*, double CepstrumOptions::*, bool CepstrumOptions::*,
+                   Norm CepstrumOptions::*, LifterStyle CepstrumOptions::*>;
 };
 
 // Rows [n, columns] become rows [n, n_mfcc]. `columns` includes the energy, which is column

@@ -38,6 +38,7 @@ class DeltaStep final : public OrderedStep {
   [[nodiscard]] std::int64_t rows_ready(std::int64_t seen) const override {
     return seen < least_rows() ? 0 : std::max<std::int64_t>(0, seen - reach());
   }
+  [[nodiscard]] std::int64_t most_held() const override { return reach() + least_rows(); }
   [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
     return std::make_unique<Pass>(*this, values_in);
   }
@@ -68,6 +69,14 @@ class DeltaStep final : public OrderedStep {
           values_(values),
           levels_(static_cast<std::size_t>(step.o_.order + 1), HeldRows(values)),
           fresh_(levels_.size()) {}
+
+    void reserve(std::int64_t piece) override {
+      const std::int64_t held = 2 * step_.most_held();
+      for (HeldRows& level : levels_) level.reserve(held, piece + held);
+      for (std::vector<float>& fresh : fresh_)
+        fresh.reserve(static_cast<std::size_t>((piece + held) * values_));
+      sums_.reserve(static_cast<std::size_t>(values_));
+    }
 
     void take(const float* rows, std::int64_t count, const RowsOut& out) override {
       levels_.front().take(rows, count);

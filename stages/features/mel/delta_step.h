@@ -5,7 +5,10 @@
 #pragma once
 
 #include <memory>
+#include <variant>
+#include <vector>
 
+#include "stages/features/mel/option_table.h"
 #include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
@@ -18,10 +21,13 @@ struct DeltaOptions {
   // librosa: derivative of the polynomial of degree `order` fitted to `width` frames; the end
   //   rows use the fit to the outermost `width` frames (librosa.feature.delta, mode interp).
   enum class Method { regression, kaldi, librosa };
+  friend constexpr auto names(Method) { return choice_names("regression", "kaldi", "librosa"); }
 
   int order = 2;
   int width = 5;  // [frames], odd
   Method method = Method::regression;
+
+  using Member = std::variant<int DeltaOptions::*, Method DeltaOptions::*>;
 };
 
 // Rows [n, columns] become rows [n, columns * (order + 1)]. With Method::librosa, n is at least

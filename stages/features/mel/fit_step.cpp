@@ -9,12 +9,14 @@ namespace {
 
 class FitPass final : public RowPass {
  public:
-  FitPass(const FitOptions& options, int values)
+  FitPass(const FitOptions& options, std::int64_t most_held, int values)
       : value_(static_cast<float>(options.value)),
-        most_(options.rows),
+        most_held_(most_held),
+        most_(options.rows.value_or(0)),
         values_(values),
         held_(values) {}
 
+  void reserve(std::int64_t piece) override { held_.reserve(most_held_, piece); }
   void take(const float* rows, std::int64_t count, const RowsOut& out) override {
     held_.take(rows, count);
     float* to = out.to;
@@ -30,6 +32,7 @@ class FitPass final : public RowPass {
 
  private:
   const float value_;
+  const std::int64_t most_held_;
   const std::int64_t most_;  // rows that are written; 0: any number
   const int values_;
   HeldRows held_;
@@ -45,8 +48,11 @@ class FitStep final : public OrderedStep {
   [[nodiscard]] std::int64_t rows_ready(std::int64_t seen) const override {
     return std::min(seen, fitted_rows(o_, seen));
   }
+  [[nodiscard]] std::int64_t most_held() const override {
+    return o_.rest == FitOptions::Rest::drop ? o_.multiple.value_or(1) : 0;
+  }
   [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
-    return std::make_unique<FitPass>(o_, values_in);
+    return std::make_unique<FitPass>(o_, most_held(), values_in);
   }
 
  private:
@@ -56,9 +62,10 @@ class FitStep final : public OrderedStep {
 }  // namespace
 
 std::int64_t fitted_rows(const FitOptions& o, std::int64_t rows) {
-  if (o.rows > 0) return o.rows;
-  const std::int64_t up = o.rest == FitOptions::Rest::fill ? o.multiple - 1 : 0;
-  return (rows + o.extra + up) / o.multiple * o.multiple;
+  if (o.rows) return *o.rows;
+  const std::int64_t multiple = o.multiple.value_or(1);
+  const std::int64_t up = o.rest == FitOptions::Rest::fill ? multiple - 1 : 0;
+  return (rows + o.extra + up) / multiple * multiple;
 }
 
 std::shared_ptr<const FinishStep> fit_step(const FitOptions& options) {

@@ -310,14 +310,17 @@ MELFLOW_INLINE void band_sums(const RunTables& t, int band, const float*& weight
         weighted_sum(sums[i], weights[i] + common, bins[i] + common * width, counts[i] - common);
 }
 
+// Applies the limits of bins and, with is_root, the power 1.
+template <bool is_root>
 [[gnu::noinline]] void limit_bins(const RunTables& t, float* power) {
   const Lanes offset = Lanes::all(t.power_offset);
   const Lanes floor = Lanes::all(t.power_floor), ceiling = Lanes::all(t.power_ceiling);
-  for (int k = 0; k < t.n_bins; ++k)
-    (Lanes::load(power + k * width) + offset)
-        .at_least(floor)
-        .at_most(ceiling)
-        .store(power + k * width);
+  const float* const end = power + t.n_bins * width;
+#pragma GCC unroll 4
+  for (; power != end; power += width) {
+    const Lanes p = (Lanes::load(power) + offset).at_least(floor).at_most(ceiling);
+    (is_root ? p.sqrt() : p).store(power);
+  }
 }
 
 // Two functions, so that the usual one keeps its values in registers.
@@ -344,14 +347,16 @@ template <bool with_steps>
 }
 
 void rows(const RunTables& t, float* power, float* const* out) {
-  if (t.is_limited) limit_bins(t, power);
+  const bool is_root = t.power == 1.0;
+  if (t.is_limited) is_root ? limit_bins<true>(t, power) : limit_bins<false>(t, power);
   const float offset = t.is_limited ? 0.0F : t.power_offset;
-  if (offset > 0.0F || t.power != 2.0) {
+  const bool is_rooted = t.power == 2.0 || (t.is_limited && is_root);
+  if (offset > 0.0F || !is_rooted) {
     const auto exponent = static_cast<float>(t.power / 2.0);
     for (int k = 0; k < t.n_bins; ++k) {
       Lanes p = Lanes::load(power + k * width);
       if (offset > 0.0F) p = p + Lanes::all(offset);
-      if (t.power == 1.0) {
+      if (is_root) {
         p = p.sqrt();
       } else if (t.power != 2.0) {
         for (int l = 0; l < width; ++l) p.v[l] = powf(p.v[l], exponent);

@@ -12,11 +12,6 @@ constexpr double kLargest = 1e38;  // a float reaches 3.4e38
 constexpr double kSmallest =
     std::numeric_limits<float>::min();  // normal: the fast logarithm needs one
 
-constexpr MelRange from(double lowest) { return {lowest}; }
-constexpr MelRange from_to(double lowest, double highest) { return {lowest, highest}; }
-constexpr MelRange above_to(double lowest, double highest) { return {lowest, highest, true}; }
-constexpr MelRange kAny{};
-
 bool has_bands(const O& o) { return o.output == O::Output::mel; }
 bool has_triangles(const O& o) { return has_bands(o) && o.filters.numbers.empty(); }
 bool is_normalized(const O& o) { return o.normalize != O::Normalize::none; }
@@ -80,19 +75,19 @@ constexpr MelOptionRow kTable[] = {
      "in the samples' unit after input_scale; keeps digital silence above 0 (Kaldi: 1)",
      from_to(0, 1e9)},
     {"dither_seed", &O::dither_seed, "seed of the noise that dither adds", "",
-     "another seed gives other noise; the noise does not depend on the number of threads", kAny,
-     kDither},
+     "another seed gives other noise; the noise does not depend on the number of threads",
+     kAnyNumber, kDither},
     {"preemphasis", &O::preemphasis,
      "factor k of the pre-emphasis x[t] - k x[t-1], which raises high frequencies", "",
      "0: none (Kaldi, NeMo: 0.97)", from_to(0, 1)},
     {"preemphasis_of", &O::preemphasis_of, "what pre-emphasis is applied to", "",
-     "signal: the whole recording or segment; frame: each frame by itself (Kaldi)", kAny,
+     "signal: the whole recording or segment; frame: each frame by itself (Kaldi)", kAnyNumber,
      kPreemphasis},
     {"preemphasis_first", &O::preemphasis_first,
      "first sample of a recording or segment after pre-emphasis", "",
      "keep: x[0]; reflect: x[0] - k x[1] (XTTS, ECAPA); drop: it is left out (PaSST); replicate: "
      "x[0] - k x[0]; librosa: 3 x[0] - x[1]",
-     kAny, kSignalPreemphasis,
+     kAnyNumber, kSignalPreemphasis,
      [](const O& o) { return o.preemphasis_first != O::PreemphasisFirst::keep; }},
     {"remove_dc", &O::remove_dc, "subtracts from each frame the mean of its samples", "",
      "removes a constant offset of the recording (Kaldi)"},
@@ -106,7 +101,7 @@ constexpr MelOptionRow kTable[] = {
     {"align", &O::align, "place of a window shorter than n_fft in the transform", "",
      "center: in the middle, and a frame takes n_fft samples; left: at the start, followed by "
      "zeros, and a frame takes win_length samples (Kaldi)",
-     kAny, kShortWindow},
+     kAnyNumber, kShortWindow},
     {"window", &O::window, "shape of the analysis window", "",
      "povey: Kaldi's, hann to the power of 0.85; sine: Kaldi's; cosine, bartlett, nuttall, tukey: "
      "scipy's; boxcar: all samples have equal weight; values: those of window_values"},
@@ -122,8 +117,8 @@ constexpr MelOptionRow kTable[] = {
     {"tukey_alpha", &O::tukey_alpha, "fraction of window: tukey that is tapered", "",
      "0: boxcar; 1: hann", from_to(0, 1), kTukey},
     {"periodic", &O::periodic, "symmetry of the analysis window", "",
-     "true: periodic, for spectral analysis; false: symmetric, with equal ends (Kaldi, NeMo)", kAny,
-     kSlopingWindow},
+     "true: periodic, for spectral analysis; false: symmetric, with equal ends (Kaldi, NeMo)",
+     kAnyNumber, kSlopingWindow},
     {"kaiser_beta", &O::kaiser_beta, "shape parameter beta of window: kaiser", "",
      "larger: a wider main lobe and lower side lobes", from_to(0, 500), kKaiser},
     {"gauss_std", &O::gauss_std, "standard deviation of window: gauss", "samples",
@@ -131,7 +126,7 @@ constexpr MelOptionRow kTable[] = {
     {"center", &O::center, "centres frame t on sample t * hop", "",
      "true: the ends of the recording or segment are padded by half a frame (n_fft / 2; win_length "
      "/ 2 with align: left); false: the first starts at the first sample",
-     kAny, kNothing, [](const O&) { return false; }},  // recorded as pad
+     kAnyNumber, kNothing, [](const O&) { return false; }},  // recorded as pad
     {"pad", &O::pad, "padding before the start and after the end of a recording or segment",
      "samples",
      "not set: half a frame with center: true, else 0; a value replaces the padding of center; 0: "
@@ -141,7 +136,7 @@ constexpr MelOptionRow kTable[] = {
      "",
      "reflect: its mirror image without the end sample; symmetric: its mirror image (Kaldi); "
      "constant: zeros; edge: the end sample; linear_ramp: a straight line from that to 0",
-     kAny, kPadding},
+     kAnyNumber, kPadding},
     {"pad_zeros", &O::pad_zeros,
      "zeros before the start and after the end of a recording or segment, before it is padded",
      "samples", "as pad in torchaudio's Spectrogram", from_to(0, 1 << 20), kNothing,
@@ -155,12 +150,12 @@ constexpr MelOptionRow kTable[] = {
      "drops the last frame of a recording or segment where it ends with the last sample", "",
      "padding counts: ceil(samples / hop) centred frames (TensorFlow's SAME); without padding a "
      "frame needs one sample more than it has (Gemma)",
-     kAny, kLastFrame, [](const O& o) { return o.drop_exact; }},
+     kAnyNumber, kLastFrame, [](const O& o) { return o.drop_exact; }},
     {"partial_frames", &O::partial_frames,
      "frames that reach past the end of a recording or segment and its padding, into zeros", "",
      "none; last: one if samples are left, at least one (python_speech_features); all: each that "
      "begins before the end (TensorFlow's pad_end)",
-     kAny, kNothing, [](const O& o) { return o.partial_frames != O::PartialFrames::none; }},
+     kAnyNumber, kNothing, [](const O& o) { return o.partial_frames != O::PartialFrames::none; }},
 
     {"normalized", &O::normalized, "number by which the spectrum is divided", "",
      "none: 1; window: the square root of the window's sum of squares; frame_length: the square "
@@ -190,44 +185,44 @@ constexpr MelOptionRow kTable[] = {
      from_to(100, 10'000'000), kTriangles,
      [](const O& o) { return filter_rate(o) != o.sample_rate; }},
     {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "lower frequencies are ignored",
-     from(0), kTriangles},
+     from_to(0), kTriangles},
     {"fmax", &O::fmax, "upper edge of the highest mel band", "Hz",
      "0 or negative: that many Hz below sample_rate / 2; not set: sample_rate / 2 (with bin_hz: "
      "torchaudio, rounded down to whole Hz)",
-     kAny, kTriangles},
+     kAnyNumber, kTriangles},
     {"mel_scale", &O::mel_scale, "formula from frequency to mel that spaces the bands", "",
      "htk: 2595 log10(1 + f/700); kaldi: 1127 ln(1 + f/700); slaney: linear below 1 kHz, "
      "logarithmic above",
-     kAny, kTriangles},
+     kAnyNumber, kTriangles},
     {"norm", &O::mel_norm, "scaling of the triangles that weight the bins of a mel band", "",
      "none: peaks are 1; slaney: areas over Hz are 1; 1, 2, inf: that norm of a band's weights is "
      "1 (librosa)",
-     kAny, kTriangles},
+     kAnyNumber, kTriangles},
     {"triangles", &O::triangles, "shape of the triangles that weight the bins of a mel band", "",
      "hz: flanks straight over Hz; mel: flanks straight over mel (Kaldi); left_width: over Hz, the "
      "right flank as wide as the left one (SpeechBrain)",
-     kAny, kTriangles},
+     kAnyNumber, kTriangles},
     {"bin_hz", &O::bin_hz, "frequency of bin k where the triangles of the mel bands weight it", "",
      "exact: k sample_rate / n_fft; torchaudio, speechbrain: evenly up to sample_rate / 2 in whole "
      "Hz; lhotse: k sample_rate / (n_fft - 1)",
-     kAny, kTriangles, has_other_bins},
+     kAnyNumber, kTriangles, has_other_bins},
     {"htk_mode", &O::htk_mode, "bins and floor of the mel bands as in HTK", "",
      "kaldi: without the first bin of the lowest band (fmin above 0), bands below 1 raised to 1; "
      "htk: bins by HTK's rule, floor 1 with a log; false: neither",
-     kAny, kTriangles},
+     kAnyNumber, kTriangles},
     {"vtln_warp", &O::vtln_warp, "factor of the vocal tract length normalisation (VTLN)", "",
      "divides the frequencies of the bands' edges; 1: no warping", from_to(0.1, 10), kTriangles},
     {"vtln_low", &O::vtln_low, "lower end of the frequencies that vtln_warp divides", "Hz",
-     "below, the warping fades out towards fmin", kAny, kWarp},
+     "below, the warping fades out towards fmin", kAnyNumber, kWarp},
     {"vtln_high", &O::vtln_high, "upper end of the frequencies that vtln_warp divides", "Hz",
      "above, the warping fades out towards fmax; 0 or negative: that many Hz below sample_rate / 2",
-     kAny, kWarp},
+     kAnyNumber, kWarp},
 
     {"use_energy", &O::use_energy, "adds a column with the energy of the frame", "",
      "the natural logarithm of the sum of its squared samples; the first column, or with "
      "htk_compat the last. The stage mfcc puts it in place of a coefficient"},
     {"raw_energy", &O::raw_energy, "samples whose energy use_energy adds", "",
-     "true: before pre-emphasis and window; false: after them", kAny, kEnergy},
+     "true: before pre-emphasis and window; false: after them", kAnyNumber, kEnergy},
     {"energy_eps", &O::energy_eps,
      "lower limit of the energy that use_energy adds, whatever energy_floor is", "",
      "applied to the sum of squares before the logarithm; 1.2e-7 in Kaldi (Lhotse: 1e-15)",
@@ -237,7 +232,7 @@ constexpr MelOptionRow kTable[] = {
      "applied to the sum of squares before the logarithm; never below energy_eps",
      from_to(0, kLargest), kEnergy},
     {"htk_compat", &O::htk_compat, "column of the energy that use_energy adds", "",
-     "true: the last one; false: the first one", kAny, kEnergy},
+     "true: the last one; false: the first one", kAnyNumber, kEnergy},
 
     {"log", &O::log, "logarithm of the bands or bins", "",
      "none: linear values; ln: natural; log10: base 10; db: decibels, 20/power times log10; "
@@ -281,7 +276,7 @@ constexpr MelOptionRow kTable[] = {
      "none: neither; fixed: by norm_mean and norm_std; per_feature: by the mean and standard "
      "deviation of each column over the segment or recording; all_features: by those of all its "
      "values",
-     kAny,
+     kAnyNumber,
      kNothing,
      nullptr,
      {[](const O& o) { return is_normalized(o) && !is_fixed(o); },
@@ -293,14 +288,14 @@ constexpr MelOptionRow kTable[] = {
     {"norm_std", &O::norm_std, "standard deviation that normalize: fixed divides by", "",
      "one number, or one for each column; not set: 1", from_to(1e-30, kLargest), kFixed},
     {"norm_variance", &O::norm_variance, "whether normalize divides by the standard deviation", "",
-     "false: only the mean is subtracted", kAny, kNormalize,
+     "false: only the mean is subtracted", kAnyNumber, kNormalize,
      [](const O& o) { return !is_fixed(o); }},  // recorded as norm_std
     {"norm_eps", &O::norm_eps, "number added to the standard deviation that normalize finds", "",
      "for per_feature and all_features; keeps constant columns finite", from_to(0, kLargest),
      kOwnStatistics},
     {"norm_eps_to", &O::norm_eps_to, "what norm_eps is added to", "",
      "std: the standard deviation (NeMo); variance: its square, before the square root (Seamless)",
-     kAny, kOwnDeviation,
+     kAnyNumber, kOwnDeviation,
      [](const O& o) { return o.norm_eps > 0 && o.norm_eps_to == O::NormEpsTo::variance; }},
     {"norm_ddof", &O::norm_ddof,
      "delta degrees of freedom of the standard deviation: the sum of squared deviations is divided "
@@ -313,22 +308,10 @@ constexpr MelOptionRow kTable[] = {
     {"precision", &O::precision, "precision in which samples, transform and bands are computed", "",
      "float: single; double: double, on the CPU only; keeps bands accurate that are 60 dB or more "
      "below the peak of their frame. Rows are float32 with either",
-     kAny, kNothing, [](const O& o) { return o.precision == O::Precision::float64; }},
+     kAnyNumber, kNothing, [](const O& o) { return o.precision == O::Precision::float64; }},
 };
 
 }  // namespace
-
-std::string MelOptionRow::text() const {
-  std::string out(what);
-  if (!unit.empty()) out.append(" [").append(unit).append("]");
-  if (!effect.empty()) out.append("; ").append(effect);
-  return out;
-}
-
-bool MelOptionRow::counts(const MelOptions& options) const {
-  return (needs.are_met == nullptr || needs.are_met(options)) &&
-         (is_recorded == nullptr || is_recorded(options));
-}
 
 std::span<const MelOptionRow> mel_option_table() { return kTable; }
 

@@ -1,7 +1,6 @@
 #include "stages/features/mel/mel_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 #include <type_traits>
@@ -34,20 +33,7 @@ double default_fmax(const MelOptions& o) {
 
 const char* text(bool value) { return value ? "true" : "false"; }
 
-// Returns the shortest text of the same number: 1048576, 1e-06.
-std::string text(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
-}
-
-// "from 1 to 1048576 samples"
-std::string allowed(const MelOptionRow& row) {
-  const std::string lowest = text(row.range.lowest), highest = text(row.range.highest);
-  std::string out = "from " + lowest + " to " + highest;
-  if (row.range.excludes_lowest) out = "more than " + lowest + " and at most " + highest;
-  if (!std::isfinite(row.range.highest)) out = "at least " + lowest;
-  return row.unit.empty() ? out : out.append(" ").append(row.unit);
-}
+std::string text(double value) { return shortest(value); }
 
 // Checks numbers against the ranges of the table, those of a list one by one.
 void check_ranges(const MelOptions& o, Complaints& c) {
@@ -267,6 +253,29 @@ double band_floor(const MelOptions& options) {
   const bool is_floored =
       options.htk_mode == HtkMode::kaldi || (options.htk_mode == HtkMode::htk && log);
   return is_floored ? 1.0 : 0.0;
+}
+
+std::string unit_of(const MelOptions& o) {
+  const std::string quantity = o.power == 2   ? "power"
+                               : o.power == 1 ? "amplitude"
+                                              : "amplitude^" + shortest(o.power);
+  std::string unit;
+  switch (o.log) {
+    case MelOptions::Log::none:
+      unit = quantity;
+      break;
+    case MelOptions::Log::ln:
+    case MelOptions::Log::log10:
+      unit = std::string(name_of(o.log)) + " " + quantity;
+      break;
+    case MelOptions::Log::db:
+      unit = "dB";
+      break;
+    case MelOptions::Log::piecewise:
+      unit = "piecewise ln " + quantity;
+      break;
+  }
+  return o.normalize == MelOptions::Normalize::none ? unit : unit + ", normalized";
 }
 
 int columns(const MelOptions& options) {

@@ -12,7 +12,6 @@
 
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,17 +19,9 @@
 #include <variant>
 #include <vector>
 
+#include "stages/features/mel/option_table.h"
+
 namespace melflow {
-
-template <class... Text>
-constexpr std::array<std::string_view, sizeof...(Text)> choice_names(Text... names) {
-  return {names...};
-}
-
-template <class Choice>
-constexpr std::string_view name_of(Choice choice) {
-  return names(choice)[static_cast<std::size_t>(choice)];
-}
 
 // Kaldi's floor of an energy: the step of a float at 1.
 constexpr double kEnergyEpsilon = 1.1920928955078125e-07;
@@ -251,16 +242,7 @@ struct MelOptions {
   friend bool operator==(const MelOptions&, const MelOptions&) = default;
 };
 
-// A problem of the options: the key, and a sentence with the value and what is allowed.
-struct MelOptionProblem {
-  std::string option;
-  std::string message;
-
-  // The sentence without the key, for contexts that name it already.
-  [[nodiscard]] std::string without_name() const {
-    return message.starts_with(option + " ") ? message.substr(option.size() + 1) : message;
-  }
-};
+using MelOptionProblem = OptionProblem;
 
 // Returns every problem of the options; empty if a MelPlan can be made of them.
 std::vector<MelOptionProblem> check(const MelOptions& options);
@@ -292,6 +274,9 @@ inline bool has_plain_log(const MelOptions& o) {
 
 // The lower limit of a band before its level; 0: none. HTK's assumes samples in the range of int16.
 double band_floor(const MelOptions& options);
+
+// What the values are, such as "ln power, normalized" or "dB".
+std::string unit_of(const MelOptions& options);
 
 // The number of values of a frame: bands or bins, and the energy.
 int columns(const MelOptions& options);

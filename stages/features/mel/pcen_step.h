@@ -13,7 +13,9 @@
 
 #include <memory>
 #include <optional>
+#include <variant>
 
+#include "stages/features/mel/option_table.h"
 #include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
@@ -25,6 +27,8 @@ struct PcenOptions {
   double time_constant = 0.4;  // [s] of the smoothing
   std::optional<double> b;     // of the smoothing; not set: pcen_coefficient() of time_constant
   double eps = 1e-6;
+
+  using Member = std::variant<double PcenOptions::*, std::optional<double> PcenOptions::*>;
 };
 
 // Returns b = (sqrt(1 + 4 T^2) - 1) / (2 T^2), where T is time_constant [s] in frames

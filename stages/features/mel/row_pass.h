@@ -33,6 +33,9 @@ class RowPass {
   // Takes the next `count` rows and writes the rows `out`, which follow those written before. If
   // the step keeps width and number of rows, `out.to` may be memory of rows that were taken.
   virtual void take(const float* rows, std::int64_t count, const RowsOut& out) = 0;
+  // Takes memory at once, so that take() needs none for pieces of up to `piece` rows, but for the
+  // last one.
+  virtual void reserve(std::int64_t /*piece*/) {}
 };
 
 // A step that can begin before all rows are there. Safe from many threads, as every FinishStep.
@@ -42,6 +45,8 @@ class OrderedStep : public FinishStep {
   // The number of rows that can be written when `seen` rows have come in and more may follow; never
   // more than rows_out(seen).
   [[nodiscard]] virtual std::int64_t rows_ready(std::int64_t seen) const { return seen; }
+  // The most rows that have come in and cannot be written yet while more may follow.
+  [[nodiscard]] virtual std::int64_t most_held() const { return 0; }
   // The step outlives the pass.
   [[nodiscard]] virtual std::unique_ptr<RowPass> start(int values_in) const = 0;
 
@@ -61,6 +66,8 @@ class HeldRows {
     piece_ = rows;
     end_ += count;
   }
+  // Takes memory for pieces of so many rows where up to `held` of earlier ones are needed.
+  void reserve(std::int64_t held, std::int64_t piece) { kept_.reserve(at(2 * held + piece)); }
   // Copies what is needed of the piece: rows before number `from` are not needed any more.
   void keep(std::int64_t from);
   // The number of rows that have come in.

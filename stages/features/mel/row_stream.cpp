@@ -1,6 +1,7 @@
 #include "stages/features/mel/row_stream.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace melflow {
 namespace {
@@ -8,7 +9,20 @@ namespace {
 // A longer piece is taken in parts, so that what a stream holds does not depend on it.
 constexpr std::int64_t kPart = 4096;  // [samples]
 
+// The most rows that a step gives for a piece that is not the last; it never is ahead of what came.
+std::int64_t most_given(const OrderedStep& step, std::int64_t rows) {
+  const std::int64_t there = rows + step.most_held();
+  return rows > 0 ? std::min(there, step.rows_out(there)) : 0;
+}
+
 }  // namespace
+
+bool RowFront::add(std::shared_ptr<const FinishStep> step) {
+  auto ordered = std::dynamic_pointer_cast<const OrderedStep>(step);
+  const bool needs_all = ordered == nullptr;
+  steps_.push_back(needs_all ? at_the_end(std::move(step)) : std::move(ordered));
+  return needs_all;
+}
 
 int RowFront::columns() const {
   int columns = kernel_->plan().columns();
@@ -22,6 +36,30 @@ std::int64_t RowFront::rows_ready(std::int64_t samples) const {
   return rows;
 }
 
+std::int64_t RowFront::most_delay(std::int64_t hop) const {
+  // The samples after which row t is out.
+  const auto needed = [this](std::int64_t t) -> std::optional<std::int64_t> {
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;
+    std::int64_t low = 0, high = 1;
+    while (rows_ready(high) <= t) {
+      if (high > kMost) return std::nullopt;  // there is no such row
+      high *= 2;
+    }
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (rows_ready(middle) <= t ? low : high) = middle;
+    }
+    return high;
+  };
+  // The first rows wait longer than others; where rows come in groups, all of a group are tried.
+  constexpr std::int64_t kRows = 256, kFar = 100'000;
+  std::int64_t most = 0;
+  for (const std::int64_t from : {std::int64_t{0}, kFar})
+    for (std::int64_t t = from; t < from + kRows; ++t)
+      if (const auto samples = needed(t)) most = std::max(most, *samples - t * hop);
+  return most;
+}
+
 RowStream::RowStream(std::shared_ptr<const RowFront> front, std::uint64_t noise_key)
     : front_(std::move(front)), noise_key_(noise_key) {
   reset();
@@ -32,10 +70,33 @@ void RowStream::reset() {
   begin_ = seen_ = frames_ = 0;
   links_.clear();
   int columns = front_->kernel().plan().columns();
+  std::int64_t rows = reserved_frames_;
   for (const auto& step : front_->steps()) {
     links_.push_back({step->start(columns)});
+    if (rows > 0) links_.back().pass->reserve(rows);
+    rows = most_given(*step, rows);
     columns = step->values_out(columns);
   }
+}
+
+std::int64_t RowStream::reserve(std::int64_t most, Scratch& scratch) {
+  const MelPlan& plan = front_->kernel().plan();
+  const std::int64_t part = std::min(most, kPart);
+  samples_.reserve(static_cast<std::size_t>(2 * plan.context() + part));
+  reserved_frames_ = (part + plan.context()) / plan.hop() + 2;
+  reset();
+  int columns = plan.columns();
+  std::int64_t rows = reserved_frames_, all = (most + plan.context()) / plan.hop() + 2;
+  scratch.rows_.reserve(static_cast<std::size_t>(rows * columns));
+  scratch.ready_.reserve(1);
+  for (std::size_t i = 0; i < front_->steps().size(); ++i) {
+    const OrderedStep& step = *front_->steps()[i];
+    rows = most_given(step, rows);
+    all = most_given(step, all);
+    columns = step.values_out(columns);
+    scratch.between_[i % 2].reserve(static_cast<std::size_t>(rows * columns));
+  }
+  return all;
 }
 
 void RowStream::push(std::span<Feed> feeds, Scratch& scratch) {

@@ -23,8 +23,8 @@ namespace melflow {
 class RowFront {
  public:
   explicit RowFront(std::shared_ptr<const MelKernel> kernel) : kernel_(std::move(kernel)) {}
-  // Adds a step, which follows those added before.
-  void add(std::shared_ptr<const OrderedStep> step) { steps_.push_back(std::move(step)); }
+  // Adds a step, which follows those added before. Returns whether all rows come at_the_end() now.
+  bool add(std::shared_ptr<const FinishStep> step);
 
   [[nodiscard]] const MelKernel& kernel() const { return *kernel_; }
   [[nodiscard]] std::span<const std::shared_ptr<const OrderedStep>> steps() const { return steps_; }
@@ -32,6 +32,9 @@ class RowFront {
   [[nodiscard]] int columns() const;
   // The number of rows that are out when `samples` have come in and more may follow.
   [[nodiscard]] std::int64_t rows_ready(std::int64_t samples) const;
+  // How long rows wait: row t is out when t * hop and this number of samples have come in. `hop`
+  // [samples]: from a row to the next, after all steps. Not for steps at_the_end().
+  [[nodiscard]] std::int64_t most_delay(std::int64_t hop) const;
 
  private:
   std::shared_ptr<const MelKernel> kernel_;
@@ -77,6 +80,10 @@ class RowStream {
   static void push(std::span<Feed> feeds, Scratch& scratch);
   // Begins another recording.
   void reset();
+  // Takes memory at once, so that push() of up to `most` samples to this stream, with this scratch,
+  // needs none; also after reset(). Returns the most rows that such a push gives. Does not count
+  // the last push, steps at_the_end(), and the memory of Feed::rows.
+  std::int64_t reserve(std::int64_t most, Scratch& scratch);
 
   [[nodiscard]] const RowFront& front() const { return *front_; }
   // The rows that were given.
@@ -101,6 +108,7 @@ class RowStream {
   std::int64_t begin_ = 0, seen_ = 0;
   std::int64_t frames_ = 0;  // computed so far
   std::vector<Link> links_;  // [steps]
+  std::int64_t reserved_frames_ = 0;
 };
 
 }  // namespace melflow

@@ -20,6 +20,7 @@ class Window {
         sum_(columns_),
         squares_(columns_) {}
 
+  void reserve() { held_.reserve(most_ * columns_); }
   // Adds a row to those that the window can reach.
   void add(const float* row) {
     const std::size_t at = place(seen_++);
@@ -64,6 +65,9 @@ class SlidingStep final : public OrderedStep {
     if (seen < (o_.center ? o_.window : o_.min_window)) return 0;
     return o_.center ? seen - o_.window + o_.window / 2 + 1 : seen;
   }
+  [[nodiscard]] std::int64_t most_held() const override {
+    return o_.center ? o_.window : o_.min_window;
+  }
   [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
     return std::make_unique<Pass>(*this, values_in);
   }
@@ -77,6 +81,7 @@ class SlidingStep final : public OrderedStep {
           columns_(static_cast<std::size_t>(values)),
           window_(values, step.o_.window + 2) {}
 
+    void reserve(std::int64_t) override { window_.reserve(); }
     void take(const float* rows, std::int64_t count, const RowsOut& out) override {
       const std::int64_t end = out.first + out.count;
       std::int64_t row = out.first;

@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <variant>
 
+#include "stages/features/mel/option_table.h"
 #include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
@@ -25,6 +27,8 @@ struct SlidingOptions {
   bool center = false;
   int min_window = 100;
   bool variance = false;
+
+  using Member = std::variant<int SlidingOptions::*, bool SlidingOptions::*>;
 };
 
 // Returns the first row of the window of row t and the one behind its last, both within the

@@ -7,17 +7,20 @@
 namespace melflow {
 namespace {
 
+std::int64_t hop_of(const StackOptions& o) { return o.hop.value_or(o.frames); }
+
 class StackPass final : public RowPass {
  public:
   StackPass(const StackOptions& options, int values)
-      : o_(options), values_(values), held_(values) {}
+      : o_(options), hop_(hop_of(options)), values_(values), held_(values) {}
 
+  void reserve(std::int64_t piece) override { held_.reserve(o_.frames + hop_, piece); }
   void take(const float* rows, std::int64_t count, const RowsOut& out) override {
     held_.take(rows, count);
     float* to = out.to;
     for (std::int64_t r = out.first; r < out.first + out.count; ++r, to += values_ * o_.frames)
-      for (int f = 0; f < o_.frames; ++f) put(frame(r * o_.hop - o_.left + f, out.total), f, to);
-    held_.keep((out.first + out.count) * o_.hop - o_.left);
+      for (int f = 0; f < o_.frames; ++f) put(frame(r * hop_ - o_.left + f, out.total), f, to);
+    held_.keep((out.first + out.count) * hop_ - o_.left);
   }
 
  private:
@@ -38,13 +41,14 @@ class StackPass final : public RowPass {
   }
 
   const StackOptions o_;
+  const std::int64_t hop_;
   const int values_;
   HeldRows held_;
 };
 
 class StackStep final : public OrderedStep {
  public:
-  explicit StackStep(const StackOptions& options) : o_(options) {}
+  explicit StackStep(const StackOptions& options) : o_(options), hop_(hop_of(options)) {}
 
   [[nodiscard]] int values_out(int values_in) const override { return values_in * o_.frames; }
   [[nodiscard]] std::int64_t rows_out(std::int64_t rows_in) const override {
@@ -53,22 +57,24 @@ class StackStep final : public OrderedStep {
   // Those whose frames are all there.
   [[nodiscard]] std::int64_t rows_ready(std::int64_t seen) const override {
     const std::int64_t behind_first = seen + o_.left - o_.frames;
-    return seen == 0 || behind_first < 0 ? 0 : behind_first / o_.hop + 1;
+    return seen == 0 || behind_first < 0 ? 0 : behind_first / hop_ + 1;
   }
+  [[nodiscard]] std::int64_t most_held() const override { return o_.frames + hop_; }
   [[nodiscard]] std::unique_ptr<RowPass> start(int values_in) const override {
     return std::make_unique<StackPass>(o_, values_in);
   }
 
  private:
   StackOptions o_;
+  std::int64_t hop_;
 };
 
 }  // namespace
 
 std::int64_t stacked_rows(const StackOptions& o, std::int64_t rows) {
-  if (o.tail != StackOptions::Tail::drop) return (rows + o.hop - 1) / o.hop;
+  if (o.tail != StackOptions::Tail::drop) return (rows + hop_of(o) - 1) / hop_of(o);
   const std::int64_t behind_first = rows + o.left - o.frames;
-  return behind_first < 0 ? 0 : behind_first / o.hop + 1;
+  return behind_first < 0 ? 0 : behind_first / hop_of(o) + 1;
 }
 
 std::shared_ptr<const FinishStep> stack_step(const StackOptions& options) {

@@ -143,7 +143,8 @@ std::vector<RootAttribute> table() {
       attribute(
           "config", [](const X& x) { return x.run.settings.config; },
           "the whole configuration, all defaults filled in, with variables in place of secrets and "
-          "`$$` for `$`; `auto` is kept where it depends on the machine (`concurrency`, `queue`), "
+          "`$$` for `$`; a `.npy` file that an option names [with its numbers](#numbers-of-files); "
+          "`auto` is kept where it depends on the machine (`concurrency`, `queue`), "
           "the report of a run has the numbers"),
       only(
           "several sources", [](const X& x) { return !x.manifest.sources().empty(); },

@@ -1,4 +1,4 @@
-#include "apps/python/utterance_cut.h"
+#include "apps/calls/utterance_cut.h"
 
 #include "pipeline/stage/reach.h"
 #include "stages/items.h"

@@ -1,11 +1,11 @@
-#include "apps/python/stage_chain.h"
+#include "apps/calls/stage_chain.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "apps/python/utterance_cut.h"
+#include "apps/calls/utterance_cut.h"
 #include "pipeline/base/problem.h"
 #include "stages/containers/container.h"
 #include "stages/output/formats/feature_fingerprint.h"
