@@ -59,11 +59,18 @@ TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows
   }
   if (!evict(paths)) return skip("files here cannot be taken out of the page cache");
   if (waited_for(paths) < kFiles * 9 / 10) return skip("this disk is read without waiting");
-  REQUIRE(evict(paths));
-  const JobResult cold = completed(run(folder, "cold.h5"));
-  CHECK(loaded_ahead(cold) > 0);
-  CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker reached them
-  CHECK(loaded_ahead(run(folder, "warm.h5")) == 0);
+  // Beside other programs workers may be ahead of it, or pages be taken from the cache again.
+  constexpr int kTries = 8;
+  int ahead = 0;
+  for (int i = 0; i < kTries && ahead == 0; ++i) {
+    REQUIRE(evict(paths));
+    ahead = loaded_ahead(completed(run(folder, i == 0 ? "cold.h5" : fmt::format("{}.h5", i))));
+    CHECK(ahead < kFiles);  // some were cold when a worker reached them
+  }
+  CHECK(ahead > 0);
+  for (int i = 0; i < kTries && ahead > 0; ++i)
+    ahead = loaded_ahead(run(folder, i == 0 ? "warm.h5" : fmt::format("warm{}.h5", i)));
+  CHECK(ahead == 0);
   REQUIRE(evict(paths));
   CHECK(loaded_ahead(run(folder, "workers.h5", ", engine: inline")) == 0);
 
