@@ -1,5 +1,5 @@
 # The C interface: in libmelflow.so all of it, and libmelflow_frontend.a, the front end alone. The reasons for this design
-# are in docs/decisions/0036-c-interface.md.
+# are in docs/decisions/0037-c-interface.md.
 add_library(melflow_c OBJECT c/functions.cpp c/settings.cpp c/core_front.cpp)
 target_compile_definitions(melflow_c PRIVATE MELFLOW_VERSION_TEXT="${PROJECT_VERSION}")
 target_link_libraries(melflow_c PUBLIC melflow_mel nlohmann_json::nlohmann_json PkgConfig::xxhash PRIVATE melflow_options)
