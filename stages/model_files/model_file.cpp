@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "pipeline/base/text.h"
+#include "stages/containers/archive.h"
 #include "stages/front_ends.h"
 #include "stages/model_files/archive_member.h"
 #include "stages/model_files/class_reader.h"
@@ -122,7 +123,8 @@ class ModelFile {
   }
 
   std::optional<ModelInstance> of_file(const std::string& path) {
-    bytes_ = path.ends_with(".nemo") ? config_in(path) : read_model_bytes(path);
+    bytes_ =
+        path.ends_with(".nemo") || is_archive_name(path) ? config_in(path) : read_model_bytes(path);
     FileSurroundings beside{fs::path(path).parent_path().string(), &assumptions_.keys, {}};
     std::optional<ModelInstance> out = instance_of(bytes_, path, beside, problems_);
     bytes_ += beside.read_too;
@@ -160,6 +162,7 @@ bool is_model_file(const Value& preset) {
 }
 
 bool is_model_path(const std::string& path) {
+  if (is_call(path)) return true;
   const auto is_named = [](const std::string& name) {
     return name == kConfigOfNemo || name == "hyperparams.yaml" || name.ends_with(".nemo") ||
            name.ends_with("processor_config.json") ||

@@ -13,8 +13,8 @@ namespace melflow {
 /// Whether the value names a file, and no front end of the table (stages/front_ends.h).
 bool is_model_file(const Value& preset);
 
-/// Whether a path is a file or folder of a model, and no list or recording: by the names that
-/// libraries give, or a class that it names.
+/// Whether a text is a call, or the path of a file or folder of a model and of no list or
+/// recording: by the names that libraries give, or a class that it names.
 bool is_model_path(const std::string& path);
 
 /// Throws ConfigError with every key that is neither used nor known to have no influence.

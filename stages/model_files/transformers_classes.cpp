@@ -224,6 +224,10 @@ constexpr FrontEndClass kClasses[] = {
      "per_bin_mean:list?=none per_bin_stddev:list?=none frame_length:int?=none "
      "hop_length:int?=none fft_length:int?=none padding_value==0.0 padding_side=='right'",
      "pad_to_multiple_of:int?=128", "mel_filters window",
+     "per_bin_mean == none or size(per_bin_mean) == feature_size | per_bin_mean | a number for "
+     "each band\n"
+     "per_bin_stddev == none or size(per_bin_stddev) == feature_size | per_bin_stddev | a number "
+     "for each band\n"
      "frame_length == none or frame_length == round(sampling_rate * frame_length_ms / 1000) | "
      "frame_length | frame_length_ms, from which the class computes it: {file: FILE, "
      "frame_length_ms: ...}\n"
@@ -258,6 +262,10 @@ constexpr FrontEndClass kClasses[] = {
      "per_bin_mean:list?=none per_bin_stddev:list?=none frame_length:int?=none "
      "hop_length:int?=none fft_length:int?=none padding_value==0.0 padding_side=='right'",
      "", "mel_filters window",
+     "per_bin_mean == none or size(per_bin_mean) == feature_size | per_bin_mean | a number for "
+     "each band\n"
+     "per_bin_stddev == none or size(per_bin_stddev) == feature_size | per_bin_stddev | a number "
+     "for each band\n"
      "frame_length == none or frame_length == round(sampling_rate * frame_length_ms / 1000) | "
      "frame_length | frame_length_ms, from which the class computes it: {file: FILE, "
      "frame_length_ms: ...}\n"

@@ -187,7 +187,7 @@ TEST_CASE(
        "this key, so what it changes is not known. Did you mean 'hop_length'? Where it changes "
        "nothing, write {file: FILE, ignore: [hop_lenght]}"},
       {{"160", "\"160\""}, "preprocessor_config.json:5:17: hop_length: "},
-      {{"160", "160.5"}, "preprocessor_config.json:5:17: hop_length: 160.5 is not an integer"},
+      {{"160", "160.5"}, "preprocessor_config.json:5:17: hop_length: '160.5' is not an integer"},
       {{"160", "null"}, "preprocessor_config.json:5:17: hop_length: "},
       {{"160", "[160]"}, "preprocessor_config.json:5:17: hop_length: "},
       {{"0.0", "1.5"},
