@@ -19,7 +19,7 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/stages.md"
 def documented_defaults():
     chapter = PAGE.read_text(encoding="utf-8").split("\n## mel\n")[1].split("\n## ")[0]
     rows = [line.split("|") for line in chapter.splitlines() if line.startswith("| `")]
-    return {row[1].strip(" `"): json.loads(row[3].strip(" `") or "null") for row in rows}
+    return {row[1].strip(" `"): json.loads(row[3].strip(" `") or ('""' if row[2].strip() == "text" else "null")) for row in rows}
 
 
 DEFAULTS = documented_defaults()

@@ -73,7 +73,7 @@ TEST_CASE("npy vector: what is not a list of numbers is named with what is wrong
       {"RIFF" + good, "is not a .npy file"},
       {good.substr(0, 40), "ends within its header"},
       {npy("<f8", "3, 1", three), "has the shape (3, 1)"},
-      {npy("<f8", "", three), "has the shape ()"},
+      {npy("<f8", "", three.substr(0, 8)), "has the shape ()"},
       {npy(">f8", "3,", three), "has values of type >f8"},
       {npy("<i8", "3,", three), "has values of type <i8"},
       {good.substr(0, good.size() - 1), "has 23 bytes of values, 3 values take 24"},
