@@ -192,7 +192,7 @@ class FeaturesTest(unittest.TestCase):
             (melflow.RunError, r"^1 of 2 recordings gave no rows:\n  \[1\] .*there is no such file in .*nowhere.wav'$", [path, "nowhere.wav"], {"sample_rate": 8000}),
             (TypeError, "need a preset of a model, or sample_rate", path, {}),
             (TypeError, "need a preset of a model, or sample_rate", path, {"preset": "librosa"}),
-            (melflow.ConfigError, r"^preset: 'wisper' is not one of none, librosa, .*\. Did you mean 'whisper'\?$", path, {"preset": "wisper"}),
+            (melflow.ConfigError, r"^preset: 'wisper' is not one of whisper, .* and \d+ more .*\. Did you mean 'whisper'\?$", path, {"preset": "wisper"}),
             (melflow.ConfigError, r"^preset: 'wisper' is not one of ", samples, {"preset": "wisper", "sample_rate": 8000}),
             (melflow.ConfigError, r"^preset: 'openai' is not one of .*; write whisper$", path, {"preset": "openai"}),
             (TypeError, "^downmix is for files", samples, {"downmix": "left", "sample_rate": 8000}),
