@@ -239,7 +239,11 @@ graph:
     def test_what_is_damaged_warns_and_is_noted(self):
         remarks = []
         with self.assertWarnsRegex(UserWarning, "^audio: decode: short: the header promises"):
+            self.features(self.data[:-100])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a list of remarks gets it in place of the warning
             self.features(self.data[:-100], remarks=remarks)
+            self.features([self.data[:-100]], remarks=[])
         self.assertEqual([(one["index"], one["status"]) for one in remarks], [(0, "ok")])
         self.assertRegex(remarks[0]["reason"], "^audio: decode: short: the header promises")
         with self.assertRaisesRegex(melflow.RunError, '^audio: decode: short: .* more than a tenth \\(truncated="keep" uses'):
@@ -297,7 +301,8 @@ graph:
             self.assertEqual(await features.acall([]), [])
             remarks = []
             with self.assertWarnsRegex(UserWarning, "^audio: decode: short") as said:
-                await features.acall(self.data[:-100], remarks=remarks)
+                await features.acall(self.data[:-100])
+            await features.acall(self.data[:-100], remarks=remarks)
             self.assertEqual((said.filename, len(remarks)), (__file__, 1))
             for error, what, audio, more in [
                 (melflow.RunError, "^audio: decode: is not an audio file", b"abc" * 100, {}),
