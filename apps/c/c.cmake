@@ -12,6 +12,9 @@ target_compile_options(melflow_mel PRIVATE ${own_names})
 target_sources(melflow_library PRIVATE $<TARGET_OBJECTS:melflow_c> c/pipeline_front.cpp)
 target_link_libraries(melflow_library PRIVATE nlohmann_json::nlohmann_json)
 
+if(SKBUILD)
+  return()  # wheels have no files for development
+endif()
 # The objects of the graph's kernels, with the transform of our own in the place of FFTW's.
 add_library(melflow_c_alone OBJECT c/alone.cpp)
 target_link_libraries(melflow_c_alone PRIVATE melflow_c melflow_options)
@@ -20,8 +23,8 @@ set(objects $<TARGET_OBJECTS:melflow_c> $<TARGET_OBJECTS:melflow_c_alone> $<FILT
 if(MELFLOW_HAS_FFTW)
   list(APPEND objects $<TARGET_OBJECTS:melflow_own_transform>)
 endif()
-# One object, whose only global names are those of melflow.h, with what they need. Groups (of templates) are resolved here: they would be
-# dropped in favour of those in the program that links the library, whose names are others.
+# One object, whose only global names are those of melflow.h, with what they need. Groups (of templates) are resolved here:
+# they would be dropped in favour of those in the program that links the library, whose names are others.
 file(STRINGS c/names names)
 list(TRANSFORM names PREPEND --undefined=)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS c/names)
