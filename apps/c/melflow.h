@@ -57,7 +57,7 @@ const char* melflow_warning(void);
 
 typedef struct melflow_front melflow_front;
 
-/* Makes the front end of a preset ("kaldi", "whisper"; `melflow stages --presets` lists them).
+/* Makes the front end of a preset ("kaldi", "whisper"; `melflow presets` lists them).
  * sample_rate: of the samples [Hz]; 0: that of the preset. Another rate than the preset's is
  * resampled [shared], unless the preset is for any rate. The preset's fixed windows (Whisper's 30 s)
  * are not applied, as by melflow.Features without pad_to. */

@@ -260,8 +260,7 @@ void check_ranges(const std::string& stage, const Options& options) {
 FrontSettings settings_of_preset(std::string_view name) {
   const FrontEnd* of = find_front_end(name);
   if (of == nullptr)
-    refuse("'" + std::string(name.substr(0, 100)) +
-           "' is no preset; `melflow stages --presets` lists them");
+    refuse("'" + std::string(name.substr(0, 100)) + "' is no preset; `melflow presets` lists them");
   FrontSettings s;
   if (const MelPreset* preset = find_preset(name)) {
     s.mel = preset->options;

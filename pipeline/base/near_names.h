@@ -16,7 +16,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Lists the names in a message about `word`: all of them, or of more than twenty the three
 /// nearest, how many more there are, and what shows all ("" for nothing): "ast, nemo, vggish and 86
-/// more (`melflow stages --presets` shows all)".
+/// more (`melflow presets` shows all)".
 std::string names_text(std::string_view word, const std::vector<std::string>& names,
                        std::string_view shown_by = "");
 

@@ -2,7 +2,7 @@
 // a file that such a class wrote.
 //
 // A new class is an entry in one of the files *_classes.cpp, and a file of it in
-// tests/golden/model_files.py. Texts:
+// tests/golden/model_file_cases.py. Texts:
 //
 //   keys     name:type=default, separated by spaces; with == in place of = any other value is an
 //            error. Types: int, num, bool, text, list (of numbers), any (one value), each with ?

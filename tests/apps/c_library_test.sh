@@ -48,7 +48,7 @@ python3 "$source/tests/apps/c_libraries.py" --write tone
 ./stream <tone.raw >in_pieces
 [[ $(wc -l <at_once) == 98 && $(head -n 1 at_once | wc -w) == 80 ]] || fail "rows.c prints $(wc at_once)"
 same at_once in_pieces 'the examples give other rows in pieces than at once'
-[[ $(./rows none tone.wav 2>&1) == "none: 'none' is no preset; \`melflow stages --presets\` lists them" ]] || fail "$(./rows none tone.wav 2>&1)"
+[[ $(./rows none tone.wav 2>&1) == "none: 'none' is no preset; \`melflow presets\` lists them" ]] || fail "$(./rows none tone.wav 2>&1)"
 [[ $(./rows wenet names 2>&1) == names:* ]] || fail "$(./rows wenet names 2>&1)"
 head -c 31000 tone.wav >cut.wav
 [[ $(./rows wenet cut.wav 2>&1 >/dev/null) == cut.wav:\ decode:* ]] || fail "$(./rows wenet cut.wav 2>&1 >/dev/null)"
