@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ._melflow import RunError
 from . import arguments
-from .torch_dataset import as_torch
+from .torch_dataset import MOST_AHEAD, as_torch
 from .waits import Headroom, Waits
 
 Batch = Dict[str, Any]
@@ -100,6 +100,7 @@ class Epochs(arguments.Reopened):
     _epoch = 0
     _delivered = 0  # samples of the epoch taken so far
     _resumes = False  # whether the next `for` continues the epoch
+    _before: Tuple[Tuple[int, int], ...] = ()  # epoch and delivered before each of the last batches taken
     _run: Optional[_Run] = None  # of the current epoch
     _broken_off_by = ""
     _waits: Optional[Waits] = None
@@ -150,6 +151,7 @@ class Epochs(arguments.Reopened):
                     break
                 if taken is False:  # nothing yet; Python handles its signals here
                     continue
+                self._before = (*self._before, (self._epoch, self._delivered))[-MOST_AHEAD:]
                 batch = self._batch(run.of, taken)
                 run.counted += 1
                 self._resumes = False
@@ -187,14 +189,18 @@ class Epochs(arguments.Reopened):
         """Makes the next `for` run this epoch, from its beginning."""
         self._go_to(arguments.integer("epoch", epoch), 0, "set_epoch() was called")
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self, ahead: int = 0) -> Dict[str, Any]:
         """The position in training: after the last batch taken or, if that was the last one of its epoch, at the beginning of the
-        next epoch. Waits for the next batch, to know which. Some hundred bytes."""
-        run = self._run
-        if run is not None and self._delivered and run.is_over() and self._run is run:
-            return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
-        deciding = self._order_settings() | (self._list_settings(False) if self._delivered else {})
-        return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: deciding}
+        next epoch. Waits for the next batch, to know which. Some hundred bytes. ahead: how many of the batches taken the program
+        has not trained on, so that they follow again; up to 64."""
+        run, epoch, delivered = self._run, self._epoch, self._delivered
+        ahead = min(arguments.integer("ahead", ahead, 0, MOST_AHEAD), len(self._before))
+        if ahead:
+            epoch, delivered = self._before[-ahead]
+        elif run is not None and delivered and run.is_over() and self._run is run:
+            return {"epoch": epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
+        deciding = self._order_settings() | (self._list_settings(False) if delivered else {})
+        return {"epoch": epoch, "delivered": delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next `for` continue after the last batch of that state: the same samples in the
@@ -219,7 +225,7 @@ class Epochs(arguments.Reopened):
 
     def _go_to(self, epoch: int, delivered: int, why: str) -> None:
         self._break_off(why)
-        self._epoch, self._delivered, self._resumes = epoch, delivered, delivered > 0
+        self._epoch, self._delivered, self._resumes, self._before = epoch, delivered, delivered > 0, ()
 
     def _position(self) -> Dict[str, Any]:
         return {"_epoch": self._epoch, "_delivered": self._delivered, "_resumes": self._resumes}
@@ -257,7 +263,11 @@ class Epochs(arguments.Reopened):
         return "".join(f"# HELP melflow_loader_{name} {text}\n# TYPE melflow_loader_{name} {kind}\nmelflow_loader_{name} {value:.10g}\n"
                        for name, kind, text, value in lines)
 
-    def as_torch(self) -> Any:
-        """A torch.utils.data.IterableDataset whose items are batches, for
-        DataLoader(..., batch_size=None)."""
-        return as_torch(self)
+    def as_torch(self, ahead: int = 0, steps: Optional[int] = None) -> Any:
+        """A torch.utils.data.IterableDataset whose items are batches, for trainers and DataLoader(..., batch_size=None). It has set_epoch(),
+        state_dict() and load_state_dict(), and a length where the loader has one.
+
+        ahead: batches that the trainer takes before it has trained on the one before, which its state leaves out: 1 for Lightning where there is
+        no length. steps: every `for` gives as many batches, from where the one before ended, through as many epochs as that takes; so
+        it has a length. Its state counts those steps, too."""
+        return as_torch(self, ahead, steps)

@@ -8,7 +8,7 @@ from typing import Any, Dict, Mapping
 import numpy as np
 
 from . import arguments
-from .rows import FileRows, RowLoader
+from .rows import FileRows, RowLoader, Samples
 
 _TAKEN = ("path", "label", "labels", "split", "target", "file", "offset", "length")
 
@@ -103,6 +103,10 @@ class RowSets(arguments.Reopened):
         if unknown:
             raise ValueError(f"normalize: there are no rows {unknown[0]!r}; there are: {', '.join(self.rows)}")
         return scaled
+
+    def samples(self, **options: Any) -> Samples:
+        """A map-style dataset of the samples with what is known of them, for torch's DataLoader: see Samples."""
+        return Samples(self, **options)
 
     def batches(self, batch_size: int = 32, **options: Any) -> RowLoader:
         """Batches of the samples, shuffled again in each epoch: see RowLoader."""

@@ -168,6 +168,10 @@ class Rows(arguments.Reopened):
     def _scaled(self, normalize: Any) -> Dict[str, Any]:
         return {self.name: normalize}
 
+    def samples(self, **options: Any) -> "Samples":
+        """A map-style dataset of the samples with what is known of them, for torch's DataLoader: see Samples."""
+        return Samples(self, **options)
+
     def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
         """Batches of the rows, shuffled again in each epoch: see RowLoader. A sample of a recording is all its rows, also where
         it has several results."""
@@ -322,7 +326,8 @@ class RowLoader(Epochs):
             except ValueError as error:
                 raise ValueError(f"{name}: {error}" if of is not rows else str(error)) from None
         self._starts, self._counts = self._ranges[next(iter(rows._sets))]
-        self._ends = np.cumsum(self._counts)
+        self._every_end = {name: np.cumsum(counts) for name, (_, counts) in self._ranges.items()}
+        self._ends = self._every_end[next(iter(rows._sets))]
         self._batch_size, self._max_rows = batch_size, max_rows
         self._shuffle, self._bucket, self._seed = bool(shuffle), bucket, seed
         self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
@@ -472,6 +477,11 @@ class RowLoader(Epochs):
 
     def _batch(self, run: RowBatches, taken: Tuple[Any, ...]) -> Batch:
         out, samples, self._delivered = taken
+        return out | self._facts(samples)  # type: ignore[no-any-return]
+
+    def _facts(self, samples: np.ndarray) -> Batch:
+        """What is known of samples, by their numbers."""
+        out: Batch = {}
         rows = self._first
         if self._is_ragged:
             files, offset = self._files[samples], np.zeros(len(samples), np.int64)
@@ -492,4 +502,49 @@ class RowLoader(Epochs):
         for name, texts in rows.columns.items():
             out[name] = [texts[i] for i in files]
         out["file"], out["offset"] = files, offset
-        return out  # type: ignore[no-any-return]
+        return out
+
+    def _sample(self, i: int) -> Batch:
+        """A sample by its number, as it is stored, with "length" as in batches."""
+        out: Batch = {}
+        for name, rows in self.rows._sets.items():
+            starts, counts = self._ranges[name]
+            at = i if self._is_ragged else int(np.searchsorted(self._every_end[name], i, side="right"))
+            if self._is_ragged:
+                out[name] = rows._reader.read(int(starts[at]), int(counts[at]))
+                out["length" if rows is self.rows else name + "_length"] = int(counts[at])
+            else:
+                row = starts[at] + counts[at] + i - self._every_end[name][at]
+                out[name] = rows._reader.read(int(row), 1)[0]
+        return out | {name: values[0].item() if isinstance(values[0], np.generic) else values[0]
+                      for name, values in self._facts(np.array([i])).items()}
+
+
+class Samples(arguments.Reopened):
+    """A map-style dataset for torch.utils.data.DataLoader, also with worker processes, each of which opens the rows again.
+
+    samples[i] is a dict with the rows of a sample as they are stored, by their name or names, and "label", "path" and so on as in a batch.
+    A sample is a row or a recording, as in batches(); a recording has "length", too, and needs DataLoader(..., collate_fn=samples.pad).
+    split, where, recordings: as for batches(). batches() needs no workers, and is faster: this is for what insists on a DataLoader with
+    a sampler.
+    """
+
+    def __init__(self, rows: "Union[Rows, RowSets]", *, split: Optional[str] = None, where: Optional[Where] = None,
+                 recordings: Optional[bool] = None) -> None:
+        self._loader = RowLoader(rows, 1, split=split, where=where, recordings=recordings, shuffle=False)
+
+    def __len__(self) -> int:
+        return self._loader.samples
+
+    def __getitem__(self, at: Any) -> Batch:
+        return self._loader._sample(arguments.index("sample", at, len(self)))
+
+    @staticmethod
+    def pad(samples: List[Batch]) -> Batch:
+        """A batch of torch's tensors of samples of unequal length, with zeros behind the shorter ones."""
+        from torch.utils.data import default_collate
+
+        longest = {name: max(len(sample[name]) for sample in samples) for name, value in samples[0].items()
+                   if isinstance(value, np.ndarray)}
+        return default_collate([sample | {name: np.pad(sample[name], [(0, most - len(sample[name]))] + [(0, 0)] * (sample[name].ndim - 1))
+                                          for name, most in longest.items()} for sample in samples])  # type: ignore[no-any-return]
