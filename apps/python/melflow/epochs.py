@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Literal, Mapping, Optional, Tuple, overload
 
 from ._melflow import RunError
 from . import arguments
 from .torch_dataset import MOST_AHEAD, as_torch
 from .waits import Headroom, Waits
 
-Batch = Dict[str, Any]
+if TYPE_CHECKING:
+    import numpy as np
+
+    class Batch(Dict[str, Any]):
+        """What type checkers know of a batch; rows, which have other names, may be of NumPy or objects for DLPack."""
+
+        @overload
+        def __getitem__(self, name: Literal["path"]) -> List[str]: ...
+        @overload
+        def __getitem__(self, name: Literal["file", "offset", "length", "label", "split", "target", "result_offset"]) -> np.ndarray: ...
+        @overload
+        def __getitem__(self, name: Literal["result"]) -> Dict[str, np.ndarray]: ...
+        @overload
+        def __getitem__(self, name: str) -> Any: ...
+        def __getitem__(self, name: str) -> Any: ...
+else:
+    Batch = Dict[str, Any]
 
 _WAIT = 0.1  # seconds between checks for signals
 
