@@ -6,7 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Literal, Mapping, Optional, Tuple, overload
 
 from ._melflow import RunError
-from . import arguments
+from . import arguments, rank_watch
+from .rank_watch import RankWatch
 from .torch_dataset import MOST_AHEAD, as_torch
 from .waits import Headroom, Waits
 
@@ -264,6 +265,17 @@ class Epochs(arguments.Reopened):
         Gives `steps` batches of an epoch, fewer where it is shorter, then as many from memory, where at most `memory` of them is held; the others
         are those repeated. The next `for` is the next epoch."""
         return Headroom(self, arguments.integer("steps", steps, 1), arguments.byte_count("memory", memory))
+
+    def watch_ranks(self, seconds: float = 60) -> RankWatch:
+        """Watches the ranks of torch.distributed:
+
+            with loader.watch_ranks(60) as ranks:
+                for batch in loader:
+                    train(batch)
+                print(ranks)    # rank 3 holds the others up: it waited 41.2 s for batches, the others 0.31 to 2.2 s
+
+        A rank that waits for a batch, or is in one step of the program, for `seconds` warns, with what each rank does. All ranks watch."""
+        return rank_watch.watch(self, seconds)
 
     def metrics(self) -> str:
         """Figures of the epoch under way, or the last one, as text that Prometheus reads, for the textfile collector of its node exporter. No name of a
