@@ -82,6 +82,11 @@ class Rows(arguments.Reopened):
     _kept_rows: Optional[int] = None  # computed rows that memory can keep; None: all rows are stored
     _firsts: np.ndarray  # of each recording or utterance, the first one computed together with it
 
+    @property
+    def _has_integers(self) -> bool:
+        """Whether rows are integers that a node gave, which nothing converts; samples of int16 are not."""
+        return "int" in self.dtype and self.name not in ("waveform", "windows")
+
     def _order(self) -> None:
         """Sorts recordings by their rows; called when offset and count are known."""
         present = np.flatnonzero(self.count > 0)
@@ -278,7 +283,7 @@ class RowLoader(Epochs):
       with drop_last it is dropped unless every rank has batch_size samples.
     normalize: True scales columns by the file's statistics; "speaker" those of each recording by its speaker's, where the file
       was written with statistics_by: speaker. A recording without one uses the statistics of all. Of several files True is for
-      each; for some, their names, or for each such name True or a text, {"mel": "speaker"}. dtype: "float32", or None for the stored type.
+      each; for some, their names, or for each such name True or a text, {"mel": "speaker"}. dtype: "float32", or None for the stored type, which integers always have.
     prefetch, workers: batches that are prefetched, and threads that do so.
 
     len() is exact, for the epoch under way, else for the next one; with max_rows epochs differ.
@@ -359,6 +364,8 @@ class RowLoader(Epochs):
         """Adds the rows that samples have in one of the sets."""
         by = normalize if isinstance(normalize, str) else None
         normalize = by is not None or arguments.flag("normalize", normalize)
+        if dtype is not None and rows is self.rows and rows._has_integers:
+            raise ValueError(f"dtype: the rows are integers of {rows.dtype} and stay as they are; leave it out")
         if dtype is not None and arguments.dtype(dtype) not in ("float32", rows.dtype):
             raise ValueError(f"dtype is None for {rows.dtype}, as the rows are, or float32, not {dtype!r}")
         if normalize and rows.mean is None:
@@ -382,7 +389,7 @@ class RowLoader(Epochs):
         if by is not None:  # the last one: of all
             mean, std = np.vstack([rows.group_mean, mean]), np.vstack([rows.group_std, std])
         self._ranges[name] = starts, counts
-        as_float32 = dtype is not None and arguments.dtype(dtype) == "float32"
+        as_float32 = dtype is not None and arguments.dtype(dtype) == "float32" and not rows._has_integers
         self._inputs.append(BatchRows(rows._reader, name, "length" if rows is self.rows else name + "_length", starts, counts,
                                       as_float32, mean.ravel().tolist(), np.where(std == 0, 1, std).ravel().tolist(), groups))
 
