@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 
@@ -104,6 +104,6 @@ class RowSets(arguments.Reopened):
             raise ValueError(f"normalize: there are no rows {unknown[0]!r}; there are: {', '.join(self.rows)}")
         return scaled
 
-    def batches(self, batch_size: int = 32, **options: Any) -> RowLoader:
+    def batches(self, batch_size: Optional[int] = None, **options: Any) -> RowLoader:
         """Batches of the samples, shuffled again in each epoch: see RowLoader."""
         return RowLoader(self, batch_size, **options)
