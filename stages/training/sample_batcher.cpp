@@ -134,7 +134,7 @@ bool SampleBatcher::place_row(const SampleView& sample) {
 bool SampleBatcher::place_recording(const SampleView& sample) {
   std::int64_t longest = sample.inputs.front().count;
   for (const Held& h : recordings_) longest = std::max(longest, h.rows());
-  if (!limits_.take(recordings_.size(), longest) && !give_recordings()) return false;
+  if (!limits_.take(recordings_.size(), longest, longest) && !give_recordings()) return false;
   recordings_.push_back(hold(sample, *pool_));
   return !limits_.fill(recordings_.size()) || give_recordings();
 }

@@ -92,6 +92,7 @@ class AudioRows(Rows):
         self._kept_rows: Optional[int] = reader.kept_rows
         self._firsts = reader.firsts()
         self.name, self.unit, self.dtype = reader.name, reader.unit, reader.dtype
+        self.rows_per_second = reader.rows_per_second
         self.offset = np.cumsum(self.count) - self.count
         self.shape = (int(self.count.sum()), *reader.row_shape)
         self.is_ragged = reader.frames == 0

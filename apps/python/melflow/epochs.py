@@ -138,9 +138,13 @@ class Epochs(arguments.Reopened):
         texts, and digests of longer values."""
         raise NotImplementedError
 
-    def _list_settings(self, loads: bool) -> Dict[str, Any]:
-        """Further such settings, which count in the middle of an epoch."""
+    def _list_settings(self, epoch: int, loads: bool) -> Dict[str, Any]:
+        """Further such settings, which count in the middle of that epoch."""
         return {}
+
+    def _most(self, epoch: int) -> Optional[int]:
+        """The number of samples of an epoch, for all ranks together, where it is known."""
+        return None
 
     def __iter__(self) -> Iterator[Batch]:
         return _Batches(self._go())
@@ -216,7 +220,7 @@ class Epochs(arguments.Reopened):
             epoch, delivered = self._before[-ahead]
         elif run is not None and delivered and run.is_over() and self._run is run:
             return {"epoch": epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
-        deciding = self._order_settings() | (self._list_settings(False) if delivered else {})
+        deciding = self._order_settings() | (self._list_settings(epoch, False) if delivered else {})
         return {"epoch": epoch, "delivered": delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -228,13 +232,13 @@ class Epochs(arguments.Reopened):
         epoch = arguments.integer("epoch of a state", state["epoch"])
         delivered = arguments.integer("delivered of a state", state["delivered"])
         there = state[self._STATE]
-        here = self._order_settings() | (self._list_settings(True) if delivered else {})
+        here = self._order_settings() | (self._list_settings(epoch, True) if delivered else {})
         differences = _differences(there, here)
         if differences:
             raise ValueError(f"the state is of another {type(self).__name__}, so other samples "
                              f"would follow: {'; '.join(differences)}. Make it as it was, or use "
                              "set_epoch()")
-        most = getattr(self, "samples", None)
+        most = self._most(epoch)
         if most is not None and delivered > most:
             raise ValueError(f"delivered of a state is at most {most}, the samples of an epoch, "
                              f"not {delivered}")
