@@ -114,15 +114,7 @@ constexpr FrontEndClass kLibrosaCalls[] = {
      "hop_length=512 win_length:int?=none window='hann' center=true pad_mode='constant' power=2.0 "
      "n_mels=128 fmin=0.0 fmax:num?=none htk=false mel_norm:any?='slaney'",
      "", "dtype", "",
-     "mel: {preset: librosa, sample_rate: =sr, n_fft: =n_fft, hop: =hop_length, "
-     "win_length: =win_length, window: =pick(window, 'hann', 'hann', 'hamming', 'hamming', "
-     "'blackman', 'blackman', 'boxcar', 'boxcar', 'ones', 'boxcar', 'bartlett', 'bartlett', "
-     "'cosine', 'cosine', 'nuttall', 'nuttall'), "
-     "center: =none if center else false, "
-     "pad_mode: =none if not center else pick(pad_mode, 'constant', 'constant', 'reflect', "
-     "'reflect', 'edge', 'edge', 'symmetric', 'symmetric', 'linear_ramp', 'linear_ramp'), "
-     "power: =power, n_mels: =n_mels, fmin: =fmin if fmin else none, fmax: =fmax, "
-     "mel_scale: ='htk' if htk else none, "
+     "mel: {as melspectrogram, "
      "norm: ='none' if mel_norm == none else '1' if mel_norm == 1 else '2' if mel_norm == 2 else "
      "pick(mel_norm, 'slaney', 'slaney'), "
      "log: db, top_db: 80, db_factor: =none if power == 2 else 10}\n"

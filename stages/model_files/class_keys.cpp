@@ -25,7 +25,8 @@ KeyType type_of(std::string_view standard) {
 KeyType type_named(std::string_view name) {
   constexpr std::pair<std::string_view, KeyType> kTypes[] = {
       {"int", KeyType::integer}, {"num", KeyType::number}, {"bool", KeyType::truth},
-      {"text", KeyType::text},   {"list", KeyType::list},  {"any", KeyType::any}};
+      {"text", KeyType::text},   {"list", KeyType::list},  {"lists", KeyType::lists},
+      {"any", KeyType::any}};
   for (const auto& [text, type] : kTypes)
     if (text == name) return type;
   throw std::logic_error("there is no type of keys " + std::string(name));
@@ -152,9 +153,13 @@ std::string read_key(const KeyRow& row, const Value& v, Term& out) {
       out = v.text();
       return {};
     }
-    case KeyType::list: {
+    case KeyType::list:
+    case KeyType::lists: {
       Term::List numbers;
-      if (!v.is_list()) return detail::is_not(v, "a list of numbers");
+      if (!v.is_list() || (row.type == KeyType::list &&
+                           std::any_of(v.items().begin(), v.items().end(),
+                                       [](const Value& item) { return item.is_list(); })))
+        return detail::is_not(v, "a list of numbers");
       std::string why = add_numbers(v, numbers);
       if (why.empty()) out = std::move(numbers);
       return why;

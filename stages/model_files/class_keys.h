@@ -12,7 +12,7 @@
 
 namespace melflow {
 
-enum class KeyType { integer, number, truth, text, list, any };
+enum class KeyType { integer, number, truth, text, list, lists, any };
 
 struct KeyRow {
   std::string_view name;

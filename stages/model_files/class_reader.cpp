@@ -246,6 +246,10 @@ class Reader {
     used_.clear();
     return evaluate(expression, [this](std::string_view name) {
       const auto at = keys_.find(name);
+      if (at == keys_.end() && base_ != nullptr)
+        for (const KeyRow& row : rows_of(*base_))
+          if (row.name == name)
+            return evaluate(row.standard, [](std::string_view) { return Term(); });
       if (at == keys_.end())
         throw std::logic_error("no key " + std::string(name) + " of " + std::string(of_.name));
       if (std::find(used_.begin(), used_.end(), name) == used_.end()) used_.push_back(name);
@@ -254,7 +258,13 @@ class Reader {
   }
 
   void check_needs() {
-    for (std::string_view rest = of_.needs; !rest.empty();) {
+    std::string_view rest = of_.needs;
+    if (const FrontEndClass* base = base_in(rest)) check_needs(base->needs);
+    check_needs(rest);
+  }
+
+  void check_needs(std::string_view rest) {
+    while (!rest.empty()) {
       std::string_view line = cut(rest, "\n");
       const std::string_view condition = cut(line, " | "), name = cut(line, " | ");
       const Key& key = keys_.find(name)->second;
@@ -296,8 +306,47 @@ class Reader {
     }
     ModelFrontEnd::Node node;
     node.stage = cut(line, ": {");
-    for (std::string_view option : options_of(line.substr(0, line.size() - 1))) {
+    line.remove_suffix(1);
+    const FrontEndClass* base = base_in(line);
+    if (base != nullptr) add_options(options_of(node_in(*base, node.stage)), base, line, node);
+    add_options(options_of(line), nullptr, "", node);
+    if (node.stage == "window") {
+      out.window = std::move(node.options.front());
+      out.window_at = out.nodes.size();
+    } else {
+      out.nodes.push_back(std::move(node));
+    }
+  }
+
+  // The class of "as CLASS" at the beginning of a text, which is removed; null if there is none.
+  const FrontEndClass* base_in(std::string_view& text) const {
+    if (!text.starts_with("as ")) return nullptr;
+    text.remove_prefix(3);
+    const std::string_view name = cut(text, ", ");
+    for (const FrontEndClass& of : instance_.family->classes)
+      if (of.name == name) return &of;
+    throw std::logic_error("no class " + std::string(name));
+  }
+
+  // The options of a class's node.
+  static std::string_view node_in(const FrontEndClass& of, const std::string& stage) {
+    for (std::string_view rest = of.nodes; !rest.empty();) {
+      std::string_view line = cut(rest, "\n");
+      if (cut(line, ": {") == stage) return line.substr(0, line.size() - 1);
+    }
+    throw std::logic_error("no node " + stage + " of " + std::string(of.name));
+  }
+
+  // Adds options of a node. `base`: the class that they are from, whose defaults hold where this one
+  // lacks its keys. `others`: the text of options that take their place.
+  void add_options(const std::vector<std::string_view>& options, const FrontEndClass* base,
+                   std::string_view others, ModelFrontEnd::Node& node) {
+    std::set<std::string_view> replaced;
+    for (std::string_view option : options_of(others)) replaced.insert(cut(option, ": "));
+    base_ = base;
+    for (std::string_view option : options) {
       const std::string_view name = cut(option, ": ");
+      if (replaced.contains(name)) continue;
       used_.clear();
       try {
         const Term term =
@@ -310,12 +359,7 @@ class Reader {
         problem(mark, used_.empty() ? name : used_.front(), error.what());
       }
     }
-    if (node.stage == "window") {
-      out.window = std::move(node.options.front());
-      out.window_at = out.nodes.size();
-    } else {
-      out.nodes.push_back(std::move(node));
-    }
+    base_ = nullptr;
   }
 
   bool holds(std::string_view condition) {
@@ -335,6 +379,7 @@ class Reader {
   std::vector<KeyRow> rows_;
   std::map<std::string_view, Key> keys_;
   std::vector<std::string_view> used_;
+  const FrontEndClass* base_ = nullptr;  // whose options are evaluated
 };
 
 }  // namespace

@@ -43,22 +43,8 @@ constexpr FrontEndClass kEspnetClasses[] = {
      "normalize == none or normalize_conf.norm_means | normalize_conf.norm_means | a normalize "
      "that "
      "subtracts",
-     "mel: {preset: espnet_tts, sample_rate: =hertz(fs), n_fft: =n_fft, win_length: =win_length, "
-     "hop: =hop_length, window: ='boxcar' if window == none else pick(window, 'hann', 'hann', "
-     "'hamming', 'hamming', 'blackman', 'blackman', 'bartlett', 'bartlett'), "
-     "center: =none if center else false, normalized: ='frame_length' if normalized else none, "
-     "n_mels: =n_mels, fmin: =0 if fmin == none else fmin, "
-     "fmax: =0 if fmax == none else fmax, mel_scale: ='htk' if htk else none, "
-     "log: ='ln' if log_base == none else none, "
-     "normalize: =none if normalize == none else pick(normalize, 'utterance_mvn', 'per_feature', "
-     "'global_mvn', 'fixed'), "
-     "norm_variance: =false if normalize == 'utterance_mvn' and not normalize_conf.norm_vars else "
-     "none, "
-     "norm_eps: =0 if normalize == 'utterance_mvn' and normalize_conf.norm_vars else none, "
-     "norm_ddof: =0 if normalize == 'utterance_mvn' and normalize_conf.norm_vars else none, "
-     "norm_mean: =normalize_conf.mean if normalize == 'global_mvn' else none, "
-     "norm_std: =none if normalize != 'global_mvn' else 1 if normalize_conf.norm_vars == false "
-     "else normalize_conf.std}",
+     "mel: {as DefaultFrontend, preset: espnet_tts, fmin: =0 if fmin == none else fmin, "
+     "fmax: =0 if fmax == none else fmax, log: ='ln' if log_base == none else none}",
      ""},
 };
 
@@ -88,15 +74,23 @@ constexpr FrontEndClass kFunasrClasses[] = {
 constexpr FrontEndClass kWenetClasses[] = {
     {"compute_fbank of WeNet",
      "num_mel_bins=23 frame_length:num=25 frame_shift:num=10 window_type='povey' "
-     "resample_rate=16000 cmvn=false",
-     "", "dither", "",
+     "resample_rate=16000 global_cmvn.is_there=false global_cmvn.mean:list?=none "
+     "global_cmvn.std:list?=none",
+     "cmvn:text='none'", "dither",
+     "cmvn == 'none' or pick(cmvn, 'global', global_cmvn.is_there) | cmvn | a file with "
+     "global_cmvn\n"
+     "global_cmvn.mean == none or size(global_cmvn.mean) == num_mel_bins | cmvn | statistics with "
+     "a number for each band",
      "mel: {preset: kaldi, sample_rate: =resample_rate, "
      "win_length: =int(resample_rate * 0.001 * frame_length), "
      "n_fft: =pow2(int(resample_rate * 0.001 * frame_length)), "
      "hop: =int(resample_rate * 0.001 * frame_shift), n_mels: =num_mel_bins, "
      "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
-     "'rectangular', 'boxcar', 'blackman', 'blackman')}",
-     "cmvn | the file's global_cmvn, which is a layer of the model, is not applied"},
+     "'rectangular', 'boxcar', 'blackman', 'blackman'), "
+     "normalize: ='fixed' if global_cmvn.mean != none else none, norm_mean: =global_cmvn.mean, "
+     "norm_std: =global_cmvn.std}",
+     "global_cmvn.is_there and cmvn == 'none' | the file's global_cmvn is a layer of the model, so "
+     "it is not applied; with it: {file: FILE, cmvn: global}"},
     {"compute_fbank of WeSpeaker",
      "num_mel_bins=80 frame_length:num=25 frame_shift:num=10 resample_rate=16000 cmvn=true "
      "cmvn_args.norm_mean=true cmvn_args.norm_var=false",
@@ -106,10 +100,7 @@ constexpr FrontEndClass kWenetClasses[] = {
      "that divides and does not subtract\n"
      "not cmvn_args.norm_var or not cmvn | cmvn_args.norm_var | its epsilon within the root, which "
      "is not checked here",
-     "mel: {preset: kaldi, sample_rate: =resample_rate, "
-     "win_length: =int(resample_rate * 0.001 * frame_length), "
-     "n_fft: =pow2(int(resample_rate * 0.001 * frame_length)), "
-     "hop: =int(resample_rate * 0.001 * frame_shift), n_mels: =num_mel_bins, window: hamming, "
+     "mel: {as compute_fbank of WeNet, window: hamming, norm_mean: =none, norm_std: =none, "
      "normalize: ='per_feature' if cmvn and cmvn_args.norm_mean else none, "
      "norm_variance: =false if cmvn and cmvn_args.norm_mean else none}",
      ""},

@@ -50,23 +50,7 @@ constexpr FrontEndClass kPrograms[] = {
      "allow_downsample==false allow_upsample==false",
      "", "debug_mel output_format verbose max_feature_vectors write_utt2dur utt2spk",
      "channel < 1 | channel | the channel in a node decode: downmix",
-     "mel: {preset: kaldi, sample_rate: =sample_frequency, "
-     "win_length: =int(sample_frequency * 0.001 * frame_length), "
-     "n_fft: =pow2(int(sample_frequency * 0.001 * frame_length)) if round_to_power_of_two else "
-     "int(sample_frequency * 0.001 * frame_length), "
-     "hop: =int(sample_frequency * 0.001 * frame_shift), preemphasis: =preemphasis_coefficient, "
-     "remove_dc: =remove_dc_offset, dither: =dither if dither > 0 else none, "
-     "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
-     "'rectangular', 'boxcar', 'blackman', 'blackman', 'sine', 'sine'), "
-     "blackman_coeff: =blackman_coeff if window_type == 'blackman' and blackman_coeff != 0.42 "
-     "else none, "
-     "snip_edges: =snip_edges, n_mels: =num_mel_bins, fmin: =low_freq, fmax: =high_freq, "
-     "vtln_warp: =none if vtln_warp == 1 else vtln_warp, "
-     "vtln_low: =none if vtln_warp == 1 else vtln_low, "
-     "vtln_high: =none if vtln_warp == 1 else vtln_high, "
-     "use_energy: =true if use_energy else none, "
-     "raw_energy: =raw_energy if use_energy else none, "
-     "energy_floor: =energy_floor if use_energy and energy_floor > 0 else none}\n"
+     "mel: {as compute-fbank-feats}\n"
      "mfcc: {n_mfcc: =num_ceps, lifter: =cepstral_lifter if cepstral_lifter else none, "
      "lifter_style: ='kaldi' if cepstral_lifter else none}",
      "dither > 0 | dither: noise of melflow's own generator, with Kaldi's deviation; without it: "
@@ -107,19 +91,7 @@ constexpr FrontEndClass kExtractors[] = {
      "torchaudio_compatible_mel_scale=true num_ceps=13 cepstral_lifter:num=22",
      "", "energy_floor raw_energy",
      "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
-     "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
-     "win_length: =int(frame_length * sampling_rate), "
-     "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
-     "int(frame_length * sampling_rate), hop: =int(frame_shift * sampling_rate), "
-     "preemphasis: =preemph_coeff, remove_dc: =remove_dc_offset, "
-     "dither: =dither if dither > 0 else none, "
-     "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
-     "'rectangular', 'boxcar', 'blackman', 'blackman'), "
-     "periodic: =true if window_type == 'blackman' else none, snip_edges: =snip_edges, "
-     "n_mels: =num_filters if num_mel_bins == none else num_mel_bins, fmin: =low_freq, "
-     "fmax: =high_freq, bin_hz: =none if torchaudio_compatible_mel_scale else 'lhotse', "
-     "norm: ='1' if norm_filters and not torchaudio_compatible_mel_scale else none, "
-     "power: =1 if use_fft_mag else none}\n"
+     "mel: {as kaldi-fbank}\n"
      "mfcc: {n_mfcc: =num_ceps, lifter: =cepstral_lifter if cepstral_lifter > 0 else none, "
      "lifter_style: ='kaldi' if cepstral_lifter > 0 else none}",
      "dither > 0 | dither: noise of melflow's own generator"},
@@ -129,16 +101,8 @@ constexpr FrontEndClass kExtractors[] = {
      "use_energy==false use_fft_mag=false",
      "", "energy_floor raw_energy",
      "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
-     "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
-     "win_length: =int(frame_length * sampling_rate), "
-     "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
-     "int(frame_length * sampling_rate), hop: =int(frame_shift * sampling_rate), "
-     "preemphasis: =preemph_coeff, remove_dc: =remove_dc_offset, "
-     "dither: =dither if dither > 0 else none, "
-     "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
-     "'rectangular', 'boxcar', 'blackman', 'blackman'), "
-     "periodic: =true if window_type == 'blackman' else none, snip_edges: =snip_edges, "
-     "power: =1 if use_fft_mag else none, output: spectrogram, log: none}",
+     "mel: {as kaldi-fbank, n_mels: =none, fmin: =none, fmax: =none, output: spectrogram, "
+     "log: none}",
      "dither > 0 | dither: noise of melflow's own generator"},
     {"kaldi-log-spectrogram",
      "sampling_rate=16000 frame_length=0.025 frame_shift=0.01 round_to_power_of_two=true "
@@ -146,16 +110,8 @@ constexpr FrontEndClass kExtractors[] = {
      "use_energy==false use_fft_mag=false",
      "", "energy_floor raw_energy",
      "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
-     "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
-     "win_length: =int(frame_length * sampling_rate), "
-     "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
-     "int(frame_length * sampling_rate), hop: =int(frame_shift * sampling_rate), "
-     "preemphasis: =preemph_coeff, remove_dc: =remove_dc_offset, "
-     "dither: =dither if dither > 0 else none, "
-     "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
-     "'rectangular', 'boxcar', 'blackman', 'blackman'), "
-     "periodic: =true if window_type == 'blackman' else none, snip_edges: =snip_edges, "
-     "power: =1 if use_fft_mag else none, output: spectrogram, amin: 1e-30, log_offset: 1e-15}",
+     "mel: {as kaldi-fbank, n_mels: =none, fmin: =none, fmax: =none, output: spectrogram, "
+     "amin: 1e-30, log_offset: 1e-15}",
      "dither > 0 | dither: noise of melflow's own generator"},
     {"fbank",
      "dither=0.0 window_type='povey' frame_length=0.025 frame_shift=0.01 remove_dc_offset=true "
@@ -191,22 +147,7 @@ constexpr FrontEndClass kExtractors[] = {
      "cepstral_lifter=22.0 num_ceps=13",
      "sampling_rate=16000", "",
      "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
-     "mel: {preset: kaldi, input_scale: 1, sample_rate: =sampling_rate, "
-     "win_length: =int(sampling_rate * 0.001 * (frame_length * 1000)), "
-     "n_fft: =pow2(int(sampling_rate * 0.001 * (frame_length * 1000))) if round_to_power_of_two "
-     "else int(sampling_rate * 0.001 * (frame_length * 1000)), "
-     "hop: =int(sampling_rate * 0.001 * (frame_shift * 1000)), "
-     "preemphasis: =preemphasis_coefficient, remove_dc: =remove_dc_offset, "
-     "dither: =dither if dither > 0 else none, "
-     "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
-     "'rectangular', 'boxcar', 'blackman', 'blackman'), snip_edges: false, "
-     "n_mels: =num_mel_bins, fmin: =low_freq, fmax: =high_freq, "
-     "vtln_warp: =none if vtln_warp == 1 else vtln_warp, "
-     "vtln_low: =none if vtln_warp == 1 else vtln_low, "
-     "vtln_high: =none if vtln_warp == 1 else vtln_high, "
-     "use_energy: =true if use_energy else none, "
-     "raw_energy: =raw_energy if use_energy else none, "
-     "energy_floor: =energy_floor if use_energy else none}\n"
+     "mel: {as fbank}\n"
      "mfcc: {n_mfcc: =num_ceps, lifter: =cepstral_lifter if cepstral_lifter else none, "
      "lifter_style: ='kaldi' if cepstral_lifter else none}",
      "dither > 0 | dither: noise of melflow's own generator\n"

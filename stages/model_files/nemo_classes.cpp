@@ -63,38 +63,67 @@ constexpr std::pair<std::string_view, std::string_view> kNoNemoClasses[] = {
     {"AudioToSpectrogramPreprocessor", "write mel with output: spectrogram"},
 };
 
+constexpr std::string_view kNormalization =
+    "normalization.norm_type != none and (normalization.norm_type != 'sentence' or deltas or "
+    "context) | the file's InputNormalization, which comes after the class, is not applied: "
+    "norm_type "
+    "sentence alone is, without deltas and context; the statistics of others are in a checkpoint, "
+    "and with them it is normalize: fixed, norm_mean and norm_std beside preset\n"
+    "normalization.norm_type == 'sentence' and normalization.std_norm and not (deltas or context) "
+    "| "
+    "the deviation is that of N frames; versions before 1.1 divided by N - 1: norm_ddof: 1 beside "
+    "preset";
+
 constexpr FrontEndClass kSpeechBrainClasses[] = {
     {"Fbank",
      "deltas=false context=false requires_grad==false sample_rate=16000 f_min:num=0 "
      "f_max:num?=none n_fft=400 n_mels=40 filter_shape=='triangular' left_frames=5 "
-     "right_frames=5 win_length:num=25 hop_length:num=10 normalization=false",
-     "", "param_change_factor param_rand_factor", "",
+     "right_frames=5 win_length:num=25 hop_length:num=10 "
+     "normalization.norm_type:text?=none "
+     "normalization.std_norm=true normalization.mean_norm==true normalization.length_dim==1 "
+     "normalization.avg_factor:num?==none normalization.epsilon=1e-10",
+     "",
+     "param_change_factor param_rand_factor normalization.update_until_epoch "
+     "normalization.avoid_padding_norm normalization.device",
+     "normalization.norm_type != 'sentence' or normalization.epsilon <= 1e-6 | "
+     "normalization.epsilon | a least deviation of at most 1e-6",
      "mel: {preset: speechbrain, sample_rate: =sample_rate, n_fft: =n_fft, "
      "win_length: =none if round(sample_rate / 1000 * win_length) == n_fft else round(sample_rate "
      "/ 1000 * win_length), "
      "hop: =round(sample_rate / 1000 * hop_length), n_mels: =n_mels, "
      "fmin: =f_min if f_min else none, "
-     "fmax: =f_max if f_max != none else none if sample_rate % 2 == 0 else sample_rate // 2}\n"
+     "fmax: =f_max if f_max != none else none if sample_rate % 2 == 0 else sample_rate // 2, "
+     "normalize: ='per_feature' if normalization.norm_type == 'sentence' and not (deltas or "
+     "context) else none, "
+     "norm_variance: =none if normalization.norm_type != 'sentence' or deltas or context else "
+     "normalization.std_norm, "
+     "norm_ddof: =0 if normalization.norm_type == 'sentence' and normalization.std_norm and not "
+     "(deltas or context) else none, "
+     "norm_eps: =normalization.epsilon if normalization.norm_type == 'sentence' and "
+     "normalization.std_norm and not (deltas or context) else none}\n"
      "if deltas: deltas: {order: 2, method: regression}\n"
      "if context: stack: {frames: =left_frames + right_frames + 1, hop: 1, left: =left_frames, "
      "head: value, tail: value, order: band_major}",
-     "normalization | the file's InputNormalization, which comes after the class, is not applied"},
+     kNormalization},
     {"MFCC",
      "deltas=true context=true requires_grad==false sample_rate=16000 f_min:num=0 f_max:num?=none "
      "n_fft=400 n_mels=23 n_mfcc=20 filter_shape=='triangular' left_frames=5 right_frames=5 "
-     "win_length:num=25 hop_length:num=10 normalization=false",
-     "", "param_change_factor param_rand_factor", "",
-     "mel: {preset: speechbrain, sample_rate: =sample_rate, n_fft: =n_fft, "
-     "win_length: =none if round(sample_rate / 1000 * win_length) == n_fft else round(sample_rate "
-     "/ 1000 * win_length), "
-     "hop: =round(sample_rate / 1000 * hop_length), n_mels: =n_mels, "
-     "fmin: =f_min if f_min else none, "
-     "fmax: =f_max if f_max != none else none if sample_rate % 2 == 0 else sample_rate // 2}\n"
+     "win_length:num=25 hop_length:num=10 "
+     "normalization.norm_type:text?=none "
+     "normalization.std_norm=true normalization.mean_norm==true normalization.length_dim==1 "
+     "normalization.avg_factor:num?==none normalization.epsilon=1e-10",
+     "",
+     "param_change_factor param_rand_factor normalization.update_until_epoch "
+     "normalization.avoid_padding_norm normalization.device",
+     "",
+     "mel: {as Fbank, normalize: =none, norm_variance: =none, norm_ddof: =none, norm_eps: =none}\n"
      "mfcc: {n_mfcc: =n_mfcc}\n"
      "if deltas: deltas: {order: 2, method: regression}\n"
      "if context: stack: {frames: =left_frames + right_frames + 1, hop: 1, left: =left_frames, "
      "head: value, tail: value, order: band_major}",
-     "normalization | the file's InputNormalization, which comes after the class, is not applied"},
+     "normalization.norm_type != none | the file's InputNormalization is not applied to cepstra: "
+     "put "
+     "a node behind them, or take the rows as the class gives them"},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Configurations of ESPnet, FunASR, WeNet and WeSpeaker, and the statistics beside them:
-// feats_stats of ESPnet (.npz, of arrays of numbers alone), am.mvn of FunASR (a text of Kaldi's).
+// feats_stats of ESPnet (.npz, of arrays of numbers alone), am.mvn of FunASR (a text of Kaldi's),
+// global_cmvn of WeNet (JSON, or a text of Kaldi's).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ std::string found_beside(const std::string& folder, const std::string& named) {
   return {};
 }
 
-// Reads the numbers of "<name> ... [ 1 2 3 ]" in am.mvn.
+// Reads the numbers of "name ... [ 1 2 3 ]" in a text of Kaldi's; none where it is another one.
 Numbers numbers_after(std::string_view text, std::string_view name) {
   Numbers out;
   std::size_t at = text.find(name);
@@ -72,7 +73,22 @@ void read_am_mvn(const std::string& path, FileSurroundings& beside, ModelInstanc
                                   mark));
 }
 
-// Mean and deviation of sums that ESPnet collected.
+// Sets `mean` and `std` of a map: those of the values whose count, sums and sums of squares these
+// are. Variances are 1e-20 at least, as those of ESPnet and WeNet.
+void set_statistics(const Numbers& count, const Numbers& sum, const Numbers& square, Value& to,
+                    const Mark& mark, Problems& problems) {
+  if (count.size() != 1 || !(count[0] > 0) || sum.empty() || sum.size() != square.size())
+    return problems.add(mark, "needs a count above 0, and as many sums as sums of squares");
+  Numbers mean, deviation;
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    mean.push_back(sum[i] / count[0]);
+    deviation.push_back(
+        std::sqrt(std::max(square[i] / count[0] - mean.back() * mean.back(), 1e-20)));
+  }
+  to.set("mean", list_of(mean, mark));
+  to.set("std", list_of(deviation, mark));
+}
+
 void read_feats_stats(const std::string& path, FileSurroundings& beside, Value& conf,
                       Problems& problems) {
   const Mark mark{std::make_shared<const std::string>(path), 0, 0};
@@ -87,17 +103,59 @@ void read_feats_stats(const std::string& path, FileSurroundings& beside, Value& 
   } catch (const RunError& error) {
     return problems.add(mark, error.what());
   }
-  const Numbers &count = read[0], &sum = read[1], &square = read[2];
-  if (count.size() != 1 || !(count[0] > 0) || sum.empty() || sum.size() != square.size())
-    return problems.add(mark, "needs a count above 0, and sum and sum_square with as many numbers");
-  Numbers mean, deviation;
-  for (std::size_t i = 0; i < sum.size(); ++i) {
-    mean.push_back(sum[i] / count[0]);
-    deviation.push_back(
-        std::sqrt(std::max(square[i] / count[0] - mean.back() * mean.back(), 1e-20)));
+  set_statistics(read[0], read[1], read[2], conf, mark, problems);
+}
+
+// The numbers of an entry: a list, or one number; none where it is something else.
+Numbers numbers_at(const Value& map, std::string_view key) {
+  Numbers out;
+  const Value* of = map.find(key);
+  if (of == nullptr) return out;
+  for (const Value& v : of->is_list() ? of->items() : std::vector{*of})
+    if (!detail::parse_number(v, out.emplace_back()).empty()) return {};
+  return out;
+}
+
+// Sums that tools/compute_cmvn_stats.py of WeNet or compute-cmvn-stats of Kaldi collected: JSON of
+// mean_stat, var_stat and frame_num, or "[ sums, count, sums of squares, 0 ]".
+void read_global_cmvn(const std::string& path, FileSurroundings& beside, Value& cmvn,
+                      Problems& problems) {
+  const Mark mark{std::make_shared<const std::string>(path), 0, 0};
+  const std::string text = read_model_bytes(path);
+  beside.read_too += text;
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != text.npos && text[first] == '{') {
+    const Value root = read_model_text(text, path, problems);
+    return set_statistics(numbers_at(root, "frame_num"), numbers_at(root, "mean_stat"),
+                          numbers_at(root, "var_stat"), cmvn, mark, problems);
   }
-  conf.set("mean", list_of(mean, mark));
-  conf.set("std", list_of(deviation, mark));
+  const Numbers all = numbers_after(text, "");
+  if (all.size() < 4 || all.size() % 2 != 0)
+    return problems.add(mark,
+                        "this is no global_cmvn: neither JSON with mean_stat, var_stat and "
+                        "frame_num, nor Kaldi's text [ sums count squares 0 ]");
+  const auto half = static_cast<std::ptrdiff_t>(all.size() / 2);
+  set_statistics({all[all.size() / 2 - 1]}, {all.begin(), all.begin() + half - 1},
+                 {all.begin() + half, all.end() - 1}, cmvn, mark, problems);
+}
+
+// The statistics of WeNet's layer GlobalCMVN, which are read where the user asks for them.
+void add_global_cmvn(const Value& root, FileSurroundings& beside, ModelInstance& out,
+                     Problems& problems) {
+  const Value* conf = root.find("cmvn_conf");
+  std::string named = text_at(conf != nullptr && conf->is_map() ? *conf : root, "cmvn_file");
+  if (named.empty() && text_at(root, "cmvn") != "global_cmvn") return;
+  const Value* given = beside.given->find("cmvn");
+  Value cmvn = Value::map({{"is_there", Value::scalar("true"), out.mark}}, out.mark);
+  if (given != nullptr && given->text() == "global") {
+    const std::string path = found_beside(beside.folder, named.empty() ? "global_cmvn" : named);
+    if (path.empty())
+      problems.add(given->mark(), fmt::format("cmvn: there is no {} beside the file",
+                                              named.empty() ? "global_cmvn" : excerpt(named)));
+    else
+      read_global_cmvn(path, beside, cmvn, problems);
+  }
+  out.keys.set("global_cmvn", std::move(cmvn));
 }
 
 }  // namespace
@@ -150,7 +208,7 @@ std::optional<ModelInstance> espnet_instance(const Value& root, FileSurroundings
   return out;
 }
 
-std::optional<ModelInstance> wenet_instance(const Value& root, FileSurroundings& /*beside*/,
+std::optional<ModelInstance> wenet_instance(const Value& root, FileSurroundings& beside,
                                             Problems& problems) {
   const auto add = [](ModelInstance& out, const Value* from, const char* key, const char* as) {
     if (const Value* value = from == nullptr ? nullptr : from->find(key)) out.keys.set(as, *value);
@@ -164,8 +222,7 @@ std::optional<ModelInstance> wenet_instance(const Value& root, FileSurroundings&
     }
     ModelInstance out{&kWenet, "compute_fbank of WeNet", conf->mark(), *conf};
     add(out, data->find("resample_conf"), "resample_rate", "resample_rate");
-    if (root.find("cmvn_conf") != nullptr || root.find("cmvn_file") != nullptr)
-      out.keys.set("cmvn", Value::scalar("true", conf->mark()));
+    add_global_cmvn(root, beside, out, problems);
     return out;
   }
   if (const Value* data = root.find("dataset_args")) {

@@ -221,7 +221,7 @@ constexpr FrontEndClass kClasses[] = {
      "feature_size=128 sampling_rate=16000 frame_length_ms=32.0 hop_length_ms=10.0 "
      "min_frequency=125.0 max_frequency=7600.0 preemphasis=0.97 preemphasis_htk_flavor=true "
      "fft_overdrive=true dither==0.0 input_scale_factor=1.0 mel_floor=1e-5 "
-     "per_bin_mean:list?=none per_bin_stddev:list?=none frame_length:int?=none "
+     "per_bin_mean:lists?=none per_bin_stddev:lists?=none frame_length:int?=none "
      "hop_length:int?=none fft_length:int?=none padding_value==0.0 padding_side=='right'",
      "pad_to_multiple_of:int?=128", "mel_filters window",
      "per_bin_mean == none or size(per_bin_mean) == feature_size | per_bin_mean | a number for "
@@ -259,38 +259,14 @@ constexpr FrontEndClass kClasses[] = {
      "feature_size=128 sampling_rate=16000 frame_length_ms=20.0 hop_length_ms=10.0 "
      "min_frequency=0.0 max_frequency=8000.0 preemphasis=0.0 preemphasis_htk_flavor=true "
      "fft_overdrive=false dither==0.0 input_scale_factor=1.0 mel_floor=0.001 "
-     "per_bin_mean:list?=none per_bin_stddev:list?=none frame_length:int?=none "
+     "per_bin_mean:lists?=none per_bin_stddev:lists?=none frame_length:int?=none "
      "hop_length:int?=none fft_length:int?=none padding_value==0.0 padding_side=='right'",
      "", "mel_filters window",
-     "per_bin_mean == none or size(per_bin_mean) == feature_size | per_bin_mean | a number for "
-     "each band\n"
-     "per_bin_stddev == none or size(per_bin_stddev) == feature_size | per_bin_stddev | a number "
-     "for each band\n"
-     "frame_length == none or frame_length == round(sampling_rate * frame_length_ms / 1000) | "
-     "frame_length | frame_length_ms, from which the class computes it: {file: FILE, "
-     "frame_length_ms: ...}\n"
-     "hop_length == none or hop_length == round(sampling_rate * hop_length_ms / 1000) | "
-     "hop_length | hop_length_ms, from which the class computes it: {file: FILE, hop_length_ms: "
-     "...}\n"
-     "fft_length == none or fft_length == pow2(round(sampling_rate * frame_length_ms / 1000)) * "
-     "(2 if fft_overdrive else 1) | fft_length | frame_length_ms and fft_overdrive, from which the "
-     "class computes it\n"
+     "as Gemma3nAudioFeatureExtractor, "
      "preemphasis == 0 or preemphasis_htk_flavor | preemphasis_htk_flavor | the sample before each "
      "frame",
      "fit_samples: {pad_left: =round(sampling_rate * frame_length_ms / 1000) // 2}\n"
-     "mel: {sample_rate: =sampling_rate, "
-     "input_scale: =none if input_scale_factor == 1 else input_scale_factor, "
-     "preemphasis: =none if preemphasis == 0 else preemphasis, "
-     "preemphasis_of: =none if preemphasis == 0 else 'frame', "
-     "n_fft: =pow2(round(sampling_rate * frame_length_ms / 1000)) * (2 if fft_overdrive else 1), "
-     "win_length: =round(sampling_rate * frame_length_ms / 1000), "
-     "hop: =round(sampling_rate * hop_length_ms / 1000), align: left, center: false, "
-     "drop_exact: true, power: 1, n_mels: =feature_size, fmin: =min_frequency, "
-     "fmax: =max_frequency, log: ln, amin: 1e-30, log_offset: =mel_floor, "
-     "normalize: =none if per_bin_mean == none and per_bin_stddev == none else 'fixed', "
-     "norm_mean: =per_bin_mean if per_bin_mean != none else none if per_bin_stddev == none else 0, "
-     "norm_std: =per_bin_stddev if per_bin_stddev != none else none if per_bin_mean == none else "
-     "1}",
+     "mel: {as Gemma3nAudioFeatureExtractor, amin: 1e-30, log_offset: =mel_floor}",
      kCutAt30s},
     {"GraniteSpeechFeatureExtractor",
      "sampling_rate=16000 n_fft=512 win_length=400 hop_length=160 n_mels=80 "

@@ -183,10 +183,10 @@ std::optional<ModelInstance> speechbrain_instance(const Value& root, FileSurroun
     const Value::Entry* of;
   };
   std::vector<Found> all;
-  bool has_normalization = false;
+  std::vector<const Value*> normalizations;
   for_tagged(root, "", [&](const std::string& key, const Value::Entry& e) {
     if (e.key.starts_with(kNew)) all.push_back({key, &e});
-    has_normalization |= last_part(e.key) == "InputNormalization";
+    if (last_part(e.key) == "InputNormalization") normalizations.push_back(&e.value);
   });
   if (all.empty()) return std::nullopt;
   const Value* chosen = beside.given->find("object");
@@ -207,8 +207,15 @@ std::optional<ModelInstance> speechbrain_instance(const Value& root, FileSurroun
                     Value::map({}, at->of->key_mark)};
   for (const Value::Entry& e : at->of->value.entries())
     out.keys.entries().push_back({e.key, references.resolved(e.value, e.key), e.key_mark});
-  if (has_normalization && out.keys.find("normalization") == nullptr)
-    out.keys.set("normalization", Value::scalar("true", root.mark()));
+  if (normalizations.empty()) return out;
+  Value normalization = Value::map({}, root.mark());
+  if (normalizations.size() == 1)
+    for (const Value::Entry& e : normalizations.front()->entries())
+      normalization.entries().push_back({e.key, references.resolved(e.value, e.key), e.key_mark});
+  if (normalization.find("norm_type") == nullptr)
+    normalization.set("norm_type",
+                      Value::scalar(normalizations.size() == 1 ? "global" : "several"));
+  out.keys.set("normalization", std::move(normalization));
   return out;
 }
 

@@ -227,6 +227,25 @@ FASTCONFORMER = dict(_target_="nemo.collections.asr.modules.AudioToMelSpectrogra
                      pad_to=0, pad_value=0.0)
 
 
+# Arguments of the class that are not those of FilterbankFeatures, or have no influence on it.
+OF_NEMO = {"_target_", "dither", "use_torchaudio", "stft_conv", "stft_exact_pad", "nb_augmentation_prob", "nb_max_freq", "rng", "frame_splicing"}
+
+
+def nemo_rows(given, x):
+    """By AudioToMelSpectrogramPreprocessor of these arguments, in evaluation; of its own code what it does with them is written anew."""
+    o = {k: v for k, v in given.items() if k not in OF_NEMO}
+    for length, samples, standard in (("window_size", "n_window_size", 0.02), ("window_stride", "n_window_stride", 0.01)):
+        seconds = o.pop(length, standard)
+        if seconds and o.get(samples):
+            raise ValueError(f"both {length} and {samples}")
+        o[samples] = int(seconds * o["sample_rate"]) if seconds else o[samples]
+    o["nfilt"] = o.pop("features", 64)
+    if isinstance(o.get("normalize"), dict):  # OmegaConf's lists
+        o["normalize"] = {k: np.array(v) for k, v in o["normalize"].items()}
+    return array(libraries.one_of("nemo.collections.asr.parts.preprocessing.features", "FilterbankFeatures", **o).eval()(
+        tensor(x)[None], torch.tensor([len(x)]))[0][0].T)
+
+
 def nemo(name, rate=16000, archive=False, refused=None, **options):
     fields = {k: v for k, v in {**FASTCONFORMER, **options}.items() if v != "left out"}
 
@@ -244,15 +263,12 @@ def nemo(name, rate=16000, archive=False, refused=None, **options):
             text_file(folder, "model_config.yaml", text)
 
     def judge(folder, x):
-        o = {k: v for k, v in fields.items() if k not in ("_target_", "dither", "use_torchaudio", "stft_conv", "nb_augmentation_prob")}
-        size, stride = o.pop("window_size", 0.02), o.pop("window_stride", 0.01)
-        o["n_window_size"] = int(size * rate) if size else o["n_window_size"]
-        o["n_window_stride"] = int(stride * rate) if stride else o["n_window_stride"]
-        o["nfilt"] = o.pop("features", 64)
-        if isinstance(o.get("sample_rate"), str):
-            o["sample_rate"] = rate
-        return array(libraries.one_of("nemo.collections.asr.parts.preprocessing.features", "FilterbankFeatures", **o).eval()(
-            tensor(x)[None], torch.tensor([len(x)]))[0][0].T)
+        if archive:
+            given = fields
+        else:
+            with open(os.path.join(folder, "model_config.yaml"), encoding="utf-8") as file:
+                given = yaml.safe_load(file)["preprocessor"]
+        return nemo_rows({**given, "sample_rate": rate if isinstance(given.get("sample_rate"), str) else given.get("sample_rate", 16000)}, x)
 
     add(name, rate, "NeMo 3.0.0, FilterbankFeatures", write, judge, {"file": "FILE/model.nemo"} if archive else None)
 
@@ -277,8 +293,9 @@ def speechbrain(name, text, key="compute_features", rate=16000, preset=None):
         from hyperpyyaml import load_hyperpyyaml
         ruamel.yaml.Loader.max_depth = None  # which its newest versions ask for
         with open(os.path.join(folder, "hyperparams.yaml"), encoding="utf-8") as file:
-            of = load_hyperpyyaml(file)[key]
-        return array(of.eval()(tensor(x)[None])[0])
+            loaded = load_hyperpyyaml(file)
+        rows = loaded[key].eval()(tensor(x)[None])
+        return array((loaded["normalize"].eval()(rows) if "normalize" in loaded else rows)[0])
     add(name, rate, "speechbrain 1.1.2", lambda folder: text_file(folder, "hyperparams.yaml", text), judge, preset)
 
 
@@ -321,6 +338,16 @@ mfcc: !new:speechbrain.lobes.features.MFCC
     f_min: 40
     f_max: 7000
 """, "mfcc")
+
+
+for _name, _std in (("means", False), ("deviations", True)):
+    speechbrain(f"sb_sentence_{_name}", f"""
+compute_features: !new:speechbrain.lobes.features.Fbank
+    n_mels: 80
+normalize: !new:speechbrain.processing.features.InputNormalization
+    norm_type: sentence
+    std_norm: {_std}
+""")
 
 
 # ---- FunASR and ESPnet, written anew from their sources
@@ -379,6 +406,22 @@ espnet("espnet_tts", dict(feats_extract="fbank", feats_extract_conf=dict(n_fft=1
 add("wenet", 16000, "WeNet's compute_fbank: torchaudio", lambda folder: text_file(folder, "train.yaml", yaml.safe_dump(dict(
     dataset_conf=dict(fbank_conf=dict(num_mel_bins=80, frame_shift=10, frame_length=25, dither=0.1), resample_conf=dict(resample_rate=16000)),
     encoder="conformer"))), lambda folder, x: array(libraries.kaldi_fbank(x, num_mel_bins=80, energy_floor=0.0)))
+
+
+def wenet_cmvn(name, file_name, text):
+    """With the layer GlobalCMVN of the model, whose means and inverse deviations load_cmvn reads from the sums."""
+    def write(folder):
+        text_file(folder, "train.yaml", yaml.safe_dump(dict(dataset_conf=dict(fbank_conf=dict(num_mel_bins=80)), cmvn="global_cmvn",
+                                                            cmvn_conf=dict(cmvn_file="data/train/" + file_name, is_json_cmvn=True))))
+        text_file(folder, file_name, text)
+    add(name, 16000, "WeNet's compute_fbank: torchaudio", write,
+        lambda folder, x: (array(libraries.kaldi_fbank(x, num_mel_bins=80, energy_floor=0.0)) - MEAN) / DEVIATION, {"file": "FILE", "cmvn": "global"})
+
+
+wenet_cmvn("wenet_cmvn_json", "global_cmvn", json.dumps(dict(mean_stat=(MEAN * COUNT).tolist(), frame_num=COUNT,
+                                                             var_stat=((DEVIATION ** 2 + MEAN ** 2) * COUNT).tolist())))
+wenet_cmvn("wenet_cmvn_kaldi", "global_cmvn.txt", "  [\n  " + " ".join(map(repr, (MEAN * COUNT).tolist())) + f" {COUNT}\n  "
+           + " ".join(map(repr, ((DEVIATION ** 2 + MEAN ** 2) * COUNT).tolist())) + " 0 ]\n")
 add("wespeaker", 16000, "WeSpeaker's compute_fbank: torchaudio", lambda folder: text_file(folder, "config.yaml", yaml.safe_dump(dict(
     dataset_args=dict(fbank_args=dict(num_mel_bins=80, frame_shift=10, frame_length=25, dither=1.0), resample_rate=16000), model="ResNet34"))),
     lambda folder, x: array(libraries.less_mean(libraries.kaldi_fbank(x, num_mel_bins=80, window_type="hamming"))))
@@ -386,24 +429,24 @@ add("wespeaker", 16000, "WeSpeaker's compute_fbank: torchaudio", lambda folder: 
 
 # ---- Calls as text: the library evaluates what melflow reads
 
-def call(name, text, rate, judge):
-    add(name, rate, text.split("(")[0], lambda folder: None, judge, text)
+def by_call(text, x):
+    """Rows by the call, which is evaluated."""
+    names = {"torch": torch, "torchaudio": torchaudio, "librosa": libraries.librosa, "y": x, "waveform": tensor(x)[None],
+             **vars(torchaudio.transforms)}
+    made = eval(text, names)  # pylint: disable=eval-used
+    return made.T if text.startswith("librosa") else array(made(tensor(x)).T) if callable(made) else array(made)
 
 
-def by_torchaudio(name, text, rate=16000, kind="transforms"):
-    call(name, text, rate, lambda folder, x: array(eval(  # pylint: disable=eval-used
-        text, {"torch": torch, "torchaudio": torchaudio, **vars(torchaudio.transforms)})(tensor(x)).T))
+def call(name, text, rate=16000):
+    add(name, rate, text.split("(")[0], lambda folder: None, lambda folder, x: by_call(text, x), text)
 
 
-by_torchaudio("call_mel", "MelSpectrogram(16000, n_fft=400, hop_length=160, n_mels=80)")
-by_torchaudio("call_mel_hifi", "torchaudio.transforms.MelSpectrogram(sample_rate=24000, n_fft=1024, win_length=800, hop_length=256, f_min=20., f_max=12000., "
-              "n_mels=100, power=1, norm='slaney', mel_scale=\"slaney\", window_fn=torch.hamming_window)", 24000)
-by_torchaudio("call_ta_mfcc", "torchaudio.transforms.MFCC(16000, n_mfcc=13, log_mels=True, melkwargs={'n_fft': 512, 'hop_length': 160, 'n_mels': 40, "
-              "'center': False})")
-call("call_fbank", "torchaudio.compliance.kaldi.fbank(waveform, num_mel_bins=40, window_type='hamming', sample_frequency=16000)", 16000,
-     lambda folder, x: array(libraries.kaldi_fbank(x, 1, num_mel_bins=40, window_type="hamming")))
-call("call_librosa", "librosa.feature.melspectrogram(y=y, sr=16000, n_fft=512, hop_length=160, n_mels=64, htk=True, norm=None, center=True, pad_mode='reflect')",
-     16000, lambda folder, x: libraries.librosa.feature.melspectrogram(y=x, sr=16000, n_fft=512, hop_length=160, n_mels=64, htk=True, norm=None, center=True,
-                                                                      pad_mode="reflect").T)
-call("call_librosa_mfcc", "librosa.feature.mfcc(y=y, sr=22050, n_mfcc=13, lifter=22, n_mels=40)", 22050,
-     lambda folder, x: libraries.librosa.feature.mfcc(y=x, sr=22050, n_mfcc=13, lifter=22, n_mels=40).T)
+call("call_mel", "MelSpectrogram(16000, n_fft=400, hop_length=160, n_mels=80)")
+call("call_mel_hifi", "torchaudio.transforms.MelSpectrogram(sample_rate=24000, n_fft=1024, win_length=800, hop_length=256, f_min=20., f_max=12000., "
+     "n_mels=100, power=1, norm='slaney', mel_scale=\"slaney\", window_fn=torch.hamming_window)", 24000)
+call("call_ta_mfcc", "torchaudio.transforms.MFCC(16000, n_mfcc=13, log_mels=True, melkwargs={'n_fft': 512, 'hop_length': 160, 'n_mels': 40, "
+     "'center': False})")
+call("call_fbank", "torchaudio.compliance.kaldi.fbank(waveform, num_mel_bins=40, window_type='hamming', sample_frequency=16000)")
+call("call_librosa", "librosa.feature.melspectrogram(y=y, sr=16000, n_fft=512, hop_length=160, n_mels=64, htk=True, norm=None, center=True, "
+     "pad_mode='reflect')")
+call("call_librosa_mfcc", "librosa.feature.mfcc(y=y, sr=22050, n_mfcc=13, lifter=22, n_mels=40)", 22050)

@@ -206,6 +206,8 @@ TEST_CASE(
        "give chroma"},
       {{"\"n_fft\": 400", "\"n_samples2\": {}"}, "preprocessor_config.json:6:3: n_samples2: "},
       {{"3000", "17"}, ""},
+      {{"WhisperFeatureExtractor\",", "ClvpFeatureExtractor\", \"mel_norms\": [[1, 2]],"},
+       "preprocessor_config.json:3:66: mel_norms: "},
   };
   for (const auto& [change, expected] : kCases) {
     CAPTURE(change.second);
@@ -231,6 +233,68 @@ TEST_CASE("model files: what is written beside the file takes the place of its k
         std::string::npos);
   preset.set("ignore", Value::list({Value::scalar("feature_sise")}));
   CHECK(problems_of(preset, files.path()) == "");
+}
+
+TEST_CASE("model files: global_cmvn of WeNet is read where the user asks for it, and checked") {
+  Files files;
+  const std::string path = files.write(
+      "train.yaml",
+      "dataset_conf:\n  fbank_conf: {num_mel_bins: 2}\ncmvn: global_cmvn\ncmvn_conf:\n  cmvn_file: "
+      "data/train/global_cmvn\n");
+  Value preset = Value::map({{"file", Value::scalar(path), {}}});
+  REQUIRE(problems_of(preset, files.path()) == "");
+  CHECK(read_model_file(preset).said.front().starts_with(
+      "the file's global_cmvn is a layer of the model, so it is not applied"));
+  preset.set("cmvn", Value::scalar("global"));
+  const auto with = [&](const std::string& cmvn) {
+    files.write("global_cmvn", cmvn);
+    return problems_of(preset, files.path());
+  };
+  CHECK(problems_of(preset, files.path()).find("cmvn: there is no data/train/global_cmvn") !=
+        std::string::npos);
+  CHECK(with(R"({"mean_stat": [8, 16], "var_stat": [20, 68], "frame_num": 4})") == "");
+  const std::string nodes = nodes_of(read_model_file(preset));
+  CHECK(nodes.find("normalize=\"fixed\" norm_mean=[2,4] norm_std=[1,1] ") != std::string::npos);
+  CHECK(with("  [\n 8 16 4\n 20 68 0 ]\n") == "");
+  CHECK(nodes_of(read_model_file(preset)) == nodes);
+  CHECK(with("[ 8 16 4 20 68 nan ]").find("this is no global_cmvn") != std::string::npos);
+  CHECK(with("\x80\x02 pickle").find("this is no global_cmvn") != std::string::npos);
+  CHECK(with("[ 8 16 0 20 68 0 ]").find("needs a count above 0") != std::string::npos);
+  CHECK(with(R"({"mean_stat": [8], "var_stat": [20], "frame_num": 4})").find("cmvn: this with") !=
+        std::string::npos);
+  CHECK(with(R"({"mean_stat": ["a"], "var_stat": [20], "frame_num": 4})")
+            .find("needs a count above 0") != std::string::npos);
+}
+
+TEST_CASE("model files: InputNormalization of SpeechBrain of one sentence is that of mel") {
+  Files files;
+  const auto of = [&](const std::string& fbank, const std::string& normalization) {
+    const std::string text = "f: !new:speechbrain.lobes.features.Fbank\n  n_mels: 40\n" + fbank +
+                             "n: !new:speechbrain.processing.features.InputNormalization\n" +
+                             normalization;
+    return read_model_file(Value::scalar(files.write("hyperparams.yaml", text)));
+  };
+  const ModelFrontEnd means = of("", "  norm_type: sentence\n  std_norm: False\n");
+  CHECK(nodes_of(means).ends_with("normalize=\"per_feature\" norm_variance=false ) "));
+  CHECK(means.said.empty());
+  CHECK(
+      nodes_of(of("", "  norm_type: sentence\n"))
+          .ends_with("normalize=\"per_feature\" norm_variance=true norm_ddof=0 norm_eps=1e-10 ) "));
+  for (const ModelFrontEnd& other :
+       {of("", "  norm_type: global\n"), of("  deltas: True\n", "  norm_type: sentence\n"),
+        of("",
+           "  std_norm: False\nm: !new:speechbrain.processing.features.InputNormalization\n  "
+           "norm_type: sentence\n")}) {
+    CHECK(nodes_of(other).find("normalize") == std::string::npos);
+    REQUIRE(other.said.size() == 1);
+    CHECK(other.said.front().find("is not applied: norm_type sentence alone is") !=
+          std::string::npos);
+  }
+  CHECK_THROWS_WITH(
+      of("", "  norm_type: sentence\n  mean_norm: False\n"),
+      doctest::Contains("normalization.mean_norm: Fbank is computed with true alone"));
+  CHECK_THROWS_WITH(of("", "  norm_type: sentence\n  avg_faktor: 1\n"),
+                    doctest::Contains("normalization.avg_faktor: Fbank is not known"));
 }
 
 TEST_CASE("model files: hostile texts are refused, and nothing of them is executed") {
