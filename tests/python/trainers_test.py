@@ -112,7 +112,8 @@ class TrainersTest(unittest.TestCase):
 
     # ---- PyTorch Lightning
 
-    def lightning(self, make, **options):
+    def lightning(self, make, at_ends=False, **options):
+        """at_ends: checkpoints are made when an epoch has ended, as Lightning makes its own."""
         import lightning
         import torch
         logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
@@ -122,16 +123,26 @@ class TrainersTest(unittest.TestCase):
                 super().__init__()
                 self.net, self.stop, self.path = net(), stop, path
 
+            def on_before_batch_transfer(self, batch, number):
+                return convert(batch)
+
             def training_step(self, batch, number):
-                return self.net(**convert(batch))["loss"]
+                loss = self.net(**batch)["loss"]
+                self.log("loss", loss, on_epoch=True)
+                return loss
 
             def on_train_batch_end(self, *_):
+                if self.trainer.global_step == self.stop and not at_ends:
+                    self.trainer.save_checkpoint(self.path)
+                    raise Stopped
+
+            def on_train_epoch_end(self):
                 if self.trainer.global_step == self.stop:
                     self.trainer.save_checkpoint(self.path)
                     raise Stopped
 
             def validation_step(self, batch, number):
-                self.net(**convert(batch))
+                self.log("val", self.net(**batch)["loss"])
 
             def configure_optimizers(self):
                 return torch.optim.SGD(self.parameters(), 0.1)
@@ -139,11 +150,14 @@ class TrainersTest(unittest.TestCase):
         def train(stop, checkpoint):
             path = os.path.join(checkpoint, "last.ckpt") if checkpoint else None
             module = Module(stop, path)
+            loader = make()
+            known = {"lightning": lightning}
+            exec(compile(block("PyTorch Lightning").split("\ntrainer")[0], "docs/trainers.md", "exec"), known)
             trainer = lightning.Trainer(max_epochs=EPOCHS, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
-                                        enable_model_summary=False, **options)
+                                        enable_model_summary=False, callbacks=[known["KeepLoader"](loader)], **options)
             validation = melflow.open(self.file).batches(200, shuffle=False)
             with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Stopped):
-                trainer.fit(module, make(), validation, ckpt_path=None if stop else path)
+                trainer.fit(module, loader, validation, ckpt_path=None if stop else path)
             return module.net.seen
 
         return train
@@ -159,6 +173,11 @@ class TrainersTest(unittest.TestCase):
     @needs("torch", "lightning")
     def test_lightning_with_a_stream(self):
         self.check(self.lightning(lambda: self.stream().as_torch(ahead=1)))
+
+    @needs("torch", "lightning")
+    def test_lightning_from_the_end_of_an_epoch(self):
+        for make in (self.by_number, lambda: self.stream().as_torch(ahead=1), lambda: self.stream().as_torch(steps=4)):
+            self.check(self.lightning(make, at_ends=True), 0)
 
     @needs("torch", "lightning")
     def test_lightning_with_epochs_of_some_steps(self):
@@ -209,7 +228,7 @@ class TrainersTest(unittest.TestCase):
             def __init__(self, loader):
                 self.as_torch = lambda steps: loader.as_torch(steps=6)
 
-        self.check(self.transformers(lambda: Of(self.stream()), "stream", 1, 1, ignore_data_skip=True))
+        self.check(self.transformers(lambda: Of(self.stream()), "stream", 1, 1))
 
     # ---- Accelerate
 

@@ -123,8 +123,9 @@ class Headroom:
         if not self.cause:
             return "headroom: not measured yet; go through it in a `for` to its end"
         step, alone = 1e3 * self.seconds_per_step, 1e3 * self.seconds_from_memory
-        said = {"program": "the program holds the loop back; a loader that costs nothing would make it",
-                "loader": "the loader holds the loop back; without its cost the loop would be",
-                "both": "loader and program hold the loop back; without the loader's cost it would be"}[self.cause]
+        times = f"{self.gain:.2f} times" if self.gain < 100 else "more than 100 times"
+        said = {"program": "the program holds the loop back; a loader that costs nothing would gain next to nothing",
+                "loader": f"the loader holds the loop back; without its cost the loop would be {times} as fast",
+                "both": f"loader and program hold the loop back; without the loader's cost it would be {times} as fast"}[self.cause]
         often = f"; {self.steps} steps took {self.repeated:.1f} times each batch that fitted into memory" if self.repeated > 1 else ""
-        return f"{said} {self.gain:.2f} times as fast: a step takes {step:.3g} ms, with batches from memory {alone:.3g} ms{often}"
+        return f"{said}: a step takes {step:.3g} ms, with batches from memory {alone:.3g} ms{often}"
