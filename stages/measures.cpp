@@ -59,8 +59,10 @@ constexpr MeasureInfo kTable[] = {
     {"repeat_at", Unit::seconds, Kernel::repeats, true, "quality.repeat_at",
      "begin of the first of them [s]", kOwn},
     {"clicks", Unit::count, Kernel::clicks, true, "quality.clicks",
-     "stretches of 1 ms whose largest second difference of samples is 0.02 or more, and 8 times "
-     "the largest from 2 ms to 10 ms before and after",
+     "stretches of 1 ms whose largest second difference of samples is 0.02 or more, 8 times the "
+     "largest from 2 ms to 10 ms before and after, and alone: 4 samples and more from it, within "
+     "1 ms, all are below a quarter of it. So plosives and clicks of the tongue are none, nor is a "
+     "click that a resampler or a codec has spread; the first and last 2 ms do not count",
      kOwn},
     {"click_at", Unit::seconds, Kernel::clicks, true, "quality.click_at",
      "begin of the first of them [s]", kOwn},

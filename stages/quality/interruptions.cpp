@@ -10,6 +10,8 @@ namespace {
 constexpr float kSound = 0.01F;       // rms beside a dropout
 constexpr float kLeastClick = 0.02F;  // second difference
 constexpr float kStandsOut = 8;
+constexpr float kBesideClick = 0.25F;  // of its second difference
+constexpr std::int64_t kClickSpan = 3;  // samples from its largest second difference
 constexpr std::uint32_t kAnchors = 31;  // one in as many samples + 1 is looked up
 constexpr std::int64_t kPeriodic = 8;   // repetitions
 
@@ -138,8 +140,9 @@ void RepeatKernel::finish(MeasureValues& out) {
   events_.store(out, Measure::repeats, Measure::repeat_at, rate_);
 }
 
+// Three stretches are within Chunk::kHistory.
 ClickKernel::ClickKernel(int sample_rate)
-    : rate_(sample_rate), length_(std::max(8, sample_rate / 1000)) {}
+    : rate_(sample_rate), length_(std::clamp(sample_rate / 1000, 8, 160)) {}
 
 void ClickKernel::push(const Chunk& chunk) {
   for (std::int64_t at = 0; at < chunk.frames;) {
@@ -152,12 +155,36 @@ void ClickKernel::push(const Chunk& chunk) {
     }
     fill_ += n;
     at += n;
-    if (fill_ == length_) close_stretch();
+    if (fill_ == length_) {
+      const Stretch& before = of(stretches_ - 3);
+      Stretch& own = of(stretches_ - 1);
+      if (own.most >= kLeastClick && own.most >= kStandsOut * before.most)
+        own.is_narrow = is_narrow(chunk, at - 2 * length_);
+      close_stretch();
+    }
   }
 }
 
+// Whether the largest second difference of the stretch from `begin` stands alone: a pulse or step
+// of few samples, where the release of a plosive or a click of the tongue goes on for 1 ms.
+bool ClickKernel::is_narrow(const Chunk& chunk, std::int64_t begin) const {
+  const auto second = [&](std::int64_t i) {
+    float out = 0;
+    for (const float* x : chunk.channels)
+      out = std::max(out, std::abs(x[i] - 2 * x[i - 1] + x[i - 2]));
+    return out;
+  };
+  std::int64_t top = begin;
+  for (std::int64_t i = begin; i < begin + length_; ++i)
+    if (second(i) > second(top)) top = i;
+  const float limit = kBesideClick * second(top);
+  for (std::int64_t i = top - length_; i <= top + length_; ++i)
+    if (std::abs(i - top) > kClickSpan && second(i) >= limit) return false;
+  return true;
+}
+
 void ClickKernel::close_stretch() {
-  last_[static_cast<std::size_t>(stretches_ % static_cast<std::int64_t>(last_.size()))] = most_;
+  of(stretches_) = {most_, false};
   ++stretches_;
   most_ = 0;
   fill_ = 0;
@@ -167,18 +194,15 @@ void ClickKernel::close_stretch() {
 // Judges the stretch kAround before the last.
 void ClickKernel::judge() {
   const std::int64_t middle = stretches_ - 1 - kAround;
-  const auto of = [&](std::int64_t number) {
-    return number < 0
-               ? 0
-               : last_[static_cast<std::size_t>(number % static_cast<std::int64_t>(last_.size()))];
-  };
-  const float own = of(middle);
+  const Stretch& own = of(middle);
   // The recording's own first samples may be in the middle of a sound.
-  if (own < kLeastClick || middle == 0) return;
+  if (!own.is_narrow || middle == 0) return;
   float around = 0;
   for (std::int64_t k = kBeside + 1; k <= kAround; ++k)
-    around = std::max({around, of(middle - k), of(middle + k)});
-  if (own < kStandsOut * around || own < std::max(of(middle - 1), of(middle + 1))) return;
+    around = std::max({around, of(middle - k).most, of(middle + k).most});
+  if (own.most < kStandsOut * around ||
+      own.most < std::max(of(middle - 1).most, of(middle + 1).most))
+    return;
   if (middle - last_click_ > kBeside) events_.add(middle * length_);
   last_click_ = middle;
 }

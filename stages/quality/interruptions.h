@@ -73,15 +73,25 @@ class ClickKernel final : public MeasuringKernel {
   void finish(MeasureValues& out) override;
 
  private:
+  struct Stretch {
+    float most = 0;          // second difference
+    bool is_narrow = false;  // known one stretch later, and only where it may be a click
+  };
   void close_stretch();
   void judge();
+  [[nodiscard]] bool is_narrow(const Chunk& chunk, std::int64_t begin) const;
+  // Of the last stretches, also of some that come before the recording.
+  Stretch& of(std::int64_t number) {
+    const auto size = static_cast<std::int64_t>(last_.size());
+    return last_[static_cast<std::size_t>((number + size) % size)];
+  }
 
   static constexpr std::int64_t kAround = 10, kBeside = 1;  // stretches
   int rate_;
   std::int64_t length_;  // of a stretch [samples]
   std::int64_t fill_ = 0, stretches_ = 0;
-  float most_ = 0;                             // in the stretch that has begun
-  std::array<float, 2 * kAround + 1> last_{};  // the last stretches, in a ring
+  float most_ = 0;                               // in the stretch that has begun
+  std::array<Stretch, 2 * kAround + 1> last_{};  // the last stretches, in a ring
   EventCount events_;
   std::int64_t last_click_ = -100;
 };

@@ -251,6 +251,14 @@ TEST_CASE("quality: clicks stand out from what is around them") {
     CHECK(v[Measure::clicks] == 3);
     CHECK(v[Measure::click_at] == doctest::Approx(10'000.0 / kRate).epsilon(2e-3));
   }
+  // Steps too, as where samples are missing.
+  Floats step = tone(200, kRate * 3, 0.3);
+  for (std::size_t i = 20'000; i < step.size(); ++i) step[i] += 0.2F;
+  CHECK(measured(step)[Measure::clicks] == 1);
+  // A burst that takes 1 ms, as the release of a plosive, is none.
+  Floats burst = tone(200, kRate * 3, 0.3);
+  for (std::size_t i = 0; i < kRate / 1000; ++i) burst[20'000 + i] += i % 2 == 0 ? 0.2F : -0.2F;
+  CHECK(measured(burst)[Measure::clicks] == 0);
   // In noise as strong as the click there is none, nor where noise begins.
   Floats noisy = sound(kRate * 3, 0.2);
   noisy[20'000] += 0.3F;
