@@ -10,7 +10,7 @@ namespace {
 constexpr float kSound = 0.01F;       // rms beside a dropout
 constexpr float kLeastClick = 0.02F;  // second difference
 constexpr float kStandsOut = 8;
-constexpr float kBesideClick = 0.25F;  // of its second difference
+constexpr float kBesideClick = 0.25F;   // of its second difference
 constexpr std::int64_t kClickSpan = 3;  // samples from its largest second difference
 constexpr std::uint32_t kAnchors = 31;  // one in as many samples + 1 is looked up
 constexpr std::int64_t kPeriodic = 8;   // repetitions
