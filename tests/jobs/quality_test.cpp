@@ -138,11 +138,11 @@ TEST_CASE("quality: values are the same for any block, number of workers and sta
   CHECK(difference(
             a, run("workers: 1\n" + pipeline(all, "", "measure", ", block: 64KiB"), "d.h5")) == "");
   CHECK(difference(a, run("workers: 4\n" + pipeline(all), "e.h5")) == "");
-  // The samples that are measured are those of the file.
+  // The samples that are measured are those of the file; the mean of inverted channels is silent.
   CHECK(difference(a, run(pipeline(all,
                                    "  cut: {stage: trim_silence, from: measure, threshold: "
-                                   "-20dB}\n",
-                                   "cut", ", block: 64KiB"),
+                                   "-30dB}\n",
+                                   "cut", ", block: 64KiB, downmix: left"),
                           "f.h5")) == "");
   // Large files are read while they are decoded.
   std::string pieces = pipeline(all);
@@ -201,7 +201,7 @@ TEST_CASE("quality: an update keeps the values, and a resumed run has them all")
   CHECK(difference(folder / "out.h5", folder / "new.h5") == "");
   // Other measures are another output.
   const JobResult other = run_job(pipeline(", measures: [peak]"), places, {}, Update::append);
-  CHECK(other.error.find("measures") != std::string::npos);
+  CHECK(other.error.find("holds other features") != std::string::npos);
 
   const TempFolder many;
   for (unsigned i = 0; i < 40; ++i)
@@ -230,15 +230,20 @@ TEST_CASE("quality: what cannot be measured, or not be asked for, is refused bef
       {pipeline("", filter("quality.peek: 1"), "good"), "quality: 'peek' is not one of"},
       {pipeline(", measures: [rms]", filter("quality.peak: \"< 1\""), "good"),
        "the quality node before does not measure it; add peak to its measures"},
-      {pipeline("", "  bad: {stage: filter, from: decode, where: {quality.peak: \"< 1\"}}\n",
+      {pipeline("",
+                "  bad: {stage: filter, from: decode, where: {quality.peak: \"< 1\"}}\n"
+                "  rest: {stage: discard, from: measure}\n",
                 "bad"),
        "nothing before this node measures recordings"},
-      {pipeline("", "  bad: {stage: filter, from: read, where: {quality.peak: \"< 1\"}}\n",
+      {pipeline("",
+                "  bad: {stage: filter, from: read, where: {quality.peak: \"< 1\"}}\n"
+                "  rest: {stage: discard, from: bad}\n",
                 "measure"),
        "is known once a file is decoded"},
       {pipeline("",
                 "  way: {stage: route, from: measure, outputs: {loud: {quality.peak: \"> 0.5\"}}, "
-                "else: rest}\n",
+                "else: rest}\n"
+                "  rest: {stage: discard, from: way.rest}\n",
                 "way.loud"),
        "quality.peak is known at the end of a recording only"},
       {pipeline("", "  again: {stage: quality, from: measure}\n", "again"),
