@@ -12,11 +12,13 @@
 
 #include "pipeline/base/number_type.h"
 #include "pipeline/stage/facts.h"
+#include "stages/measures.h"
 
 namespace melflow {
 
 class CudaRun;
 class Feed;
+class MakesMeters;
 enum class UtteranceRule : std::uint8_t;
 struct ContentHashes;
 struct FeatureInfo;
@@ -47,6 +49,8 @@ inline constexpr Requirement<std::uint64_t, merge::Largest> kWholeBlock{"whole_b
 inline constexpr Requirement<std::int64_t, merge::Largest> kContext{"context"};
 /// The number types that the readers of rows ask for (row_type.h).
 inline constexpr Requirement<std::set<NumberType>, merge::Union> kRowTypes{"row_types"};
+/// Makes the meters that decode shows every recording's samples to; `quality` requires it.
+inline constexpr Requirement<std::shared_ptr<const MakesMeters>, merge::Equal> kMeter{"meter"};
 /// The chain of CUDA nodes that a batch goes to; its node cuda_mel requires it.
 inline constexpr Requirement<std::shared_ptr<CudaRun>, merge::First> kCudaRun{"cuda"};
 
@@ -102,6 +106,11 @@ inline constexpr Property<bool> kIsGiven{"is_given"};
 /// Whether every upstream route decides by the content of a file, not by its entry in a list, so
 /// that an unchanged file takes the same branch. Not set where there is no route.
 inline constexpr Property<bool> kIsRoutedByContent{"is_routed_by_content"};
+/// Whose meters fill in FileAudio::measured; otherwise kNotMeasured is the reason, if there is one.
+inline constexpr Property<std::shared_ptr<const MakesMeters>> kMeter{"meter"};
+inline constexpr Property<std::string> kNotMeasured{"not_measured"};
+/// The measures that FileAudio::measured has; not set where there are none.
+inline constexpr Property<MeasureSet> kMeasures{"measures"};
 /// The chain of CUDA nodes that an item is in.
 inline constexpr Property<std::shared_ptr<CudaRun>> kCudaRun{"cuda"};
 

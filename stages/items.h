@@ -23,6 +23,7 @@
 #include "stages/declared_audio.h"
 #include "stages/files/file_state.h"
 #include "stages/files/unique_fd.h"
+#include "stages/measures.h"
 
 namespace melflow {
 
@@ -102,6 +103,8 @@ struct FileAudio {
   std::int64_t total = 0;   ///< frames by the file's header; 0: it does not say
   int channels = 0;         ///< of the file, from which the samples were made; 0: not known
   bool is_mean = false;     ///< whether they are the mean of several, as nobody chose one
+  /// Of the whole recording; only in its last block, and where a stage `quality` asks for it.
+  std::shared_ptr<const MeasureValues> measured = {};
 };
 
 /// Samples [begin, end) of a stream.

@@ -21,6 +21,7 @@
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/audio/reading/file_reader.h"
+#include "stages/audio/store/feed.h"
 #include "stages/audio/store/stored_audio.h"
 #include "stages/facts.h"
 #include "stages/files/under_way.h"
@@ -123,6 +124,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength, publ
     block_ =
         std::max<std::uint64_t>(options_.block.count, required.get_or(requirement::kWholeBlock, 0));
     Properties out = given;
+    plan_meters(given, required, out);
     out.set(property::kLibraries, audio_libraries());
     out.erase(kChannelsBy);
     // Files of known length that fit into one block each.
@@ -210,6 +212,27 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength, publ
   }
 
  private:
+  // Notes whose meters are shown the samples, or why that is impossible.
+  void plan_meters(const Properties& given, const Requirements& required, Properties& out) {
+    meters_ = required.get_or(requirement::kMeter, nullptr);
+    if (meters_ == nullptr) return;
+    const auto feed = given.get_or(property::kFeed, nullptr);
+    if (given.get_or(property::kHasUtterances, false))
+      out.set(property::kNotMeasured,
+              "measures whole recordings, and the list has utterances of recordings; remove "
+              "`utterances` to measure the recordings");
+    else if (feed != nullptr && !feed->decodes_all())
+      out.set(property::kNotMeasured,
+              "measures what is decoded, and kept audio (feed) is not decoded again; set feed: "
+              "stream");
+    else
+      out.set(property::kMeter, meters_);
+  }
+
+  [[nodiscard]] std::unique_ptr<SampleMeter> meter(int sample_rate, int channels) const {
+    return meters_ != nullptr ? meters_->meter(sample_rate, channels) : nullptr;
+  }
+
   Result<std::unique_ptr<Cursor>> blocks_of(std::shared_ptr<const RawBytes> raw,
                                             ItemContext& context) const {
     if (raw->file && raw->file->stored) {
@@ -222,7 +245,8 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength, publ
       raw = std::move(*again);
     }
     const Downmix downmix = downmix_of(*raw, context.origin());
-    if (const auto plain = plain_in(*raw, downmix)) return plain_block(std::move(raw), *plain);
+    if (const auto plain = plain_in(*raw, downmix))
+      return plain_block(std::move(raw), *plain, meter(plain->sample_rate, 1));
     const std::uint64_t file = UnderWay::key(raw->file->path);
     if (under_way_ != nullptr)
       if (const char* why = under_way_->why_excluded(file)) return ItemError::failed(why);
@@ -254,8 +278,9 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength, publ
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
     const BlockSize block{block_bytes(*raw, info.samplerate), block_multiple_};
+    auto meter = this->meter(info.samplerate, info.channels);
     return decoded_blocks(std::move(raw), std::move(sound), options_, downmix, block,
-                          {under_way_, file});
+                          {under_way_, file}, std::move(meter));
   }
 
   // Returns the size of the longest block for a file of that rate [bytes].
@@ -290,6 +315,7 @@ class Decode final : public Expand<RawBytes, Waveform>, public ReadsLength, publ
   }
 
   DecodeOptions options_;
+  std::shared_ptr<const MakesMeters> meters_;      // null: nothing is measured
   const Stage* channels_by_ = nullptr;             // with downmix: each, numbers the channels
   std::shared_ptr<UnderWay> under_way_;            // the run's; null before it
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // number of recordings

@@ -45,13 +45,14 @@ class Decoder final : public BlockCursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
-          Downmix downmix, BlockSize block, NotedFile noted)
+          Downmix downmix, BlockSize block, NotedFile noted, std::unique_ptr<SampleMeter> meter)
       : noted_(std::move(noted)),
+        meter_(std::move(meter)),
         raw_(std::move(raw)),
         info_(sound.info()),
         is_count_known_(sound.is_count_known()),
         is_mean_(downmix.channel == 0 && info_.channels > 1),
-        reader_(std::in_place, std::move(sound), downmix),
+        reader_(std::in_place, std::move(sound), downmix, meter_.get()),
         options_(options),
         type_(reader_->type()) {
     block_frames_ = static_cast<std::int64_t>(block.bytes / size_of(type_));
@@ -108,6 +109,7 @@ class Decoder final : public BlockCursor {
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
     out->file = {info_.samplerate, reader_->count(), is_count_known_ ? info_.frames : 0,
                  info_.channels, is_mean_};
+    if (out->last && meter_ != nullptr) out->file.measured = meter_->finish(lost_);
     out->untimed_from = reader_->untimed_from();
     const bool more = !out->last;
     return Block{std::move(out), more};
@@ -151,6 +153,7 @@ class Decoder final : public BlockCursor {
     EndedRecording ended{info_, is_count_known_, over_};
     if (fit_ >= 0) ended.wanted = fit_;
     auto [remark, lost] = damage_of(ended, *reader_, reader_of(*raw_), raw_->size);
+    lost_ = lost;
     if (decoded == 0) {
       if (remark.empty() && is_header_unfinished(reader_of(*raw_), raw_->size))
         remark = "the header was never completed, the sizes in it are 0";
@@ -170,6 +173,8 @@ class Decoder final : public BlockCursor {
   }
 
   NotedFile noted_;
+  std::unique_ptr<SampleMeter> meter_;  // before reader_, which uses it
+  double lost_ = 0;                     // share of the recording
   std::shared_ptr<const RawBytes> raw_;
   FileState before_;  // of a file that is read while it is decoded
   const SF_INFO info_;
@@ -190,8 +195,9 @@ class Decoder final : public BlockCursor {
 // One block, so that the bytes are charged for as long as they exist.
 class PlainBlock final : public BlockCursor {
  public:
-  PlainBlock(std::shared_ptr<const RawBytes> raw, const PlainSamples& samples)
-      : raw_(std::move(raw)), samples_(samples) {}
+  PlainBlock(std::shared_ptr<const RawBytes> raw, const PlainSamples& samples,
+             std::unique_ptr<SampleMeter> meter)
+      : raw_(std::move(raw)), samples_(samples), meter_(std::move(meter)) {}
 
   Result<Expand<RawBytes, Waveform>::Block> next(ItemContext&) override {
     auto out = std::make_shared<Waveform>();
@@ -202,26 +208,33 @@ class PlainBlock final : public BlockCursor {
     out->samples.owner = std::shared_ptr<const Buffer>(std::move(raw_), bytes);
     out->sample_rate = samples_.sample_rate;
     out->file = {samples_.sample_rate, samples_.count, samples_.count, 1};
+    if (meter_ != nullptr) {
+      meter_->push(reinterpret_cast<const std::int16_t*>(out->samples.data), samples_.count);
+      out->file.measured = meter_->finish(0);
+    }
     return Expand<RawBytes, Waveform>::Block{std::move(out), false};
   }
 
  private:
   std::shared_ptr<const RawBytes> raw_;
   PlainSamples samples_;
+  std::unique_ptr<SampleMeter> meter_;
 };
 
 }  // namespace
 
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
                                             const DecodeOptions& options, Downmix downmix,
-                                            BlockSize block, NotedFile noted) {
+                                            BlockSize block, NotedFile noted,
+                                            std::unique_ptr<SampleMeter> meter) {
   return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, downmix, block,
-                                   std::move(noted));
+                                   std::move(noted), std::move(meter));
 }
 
 std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,
-                                         const PlainSamples& samples) {
-  return std::make_unique<PlainBlock>(std::move(raw), samples);
+                                         const PlainSamples& samples,
+                                         std::unique_ptr<SampleMeter> meter) {
+  return std::make_unique<PlainBlock>(std::move(raw), samples, std::move(meter));
 }
 
 }  // namespace melflow

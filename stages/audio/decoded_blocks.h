@@ -18,6 +18,7 @@
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/files/under_way.h"
 #include "stages/items.h"
+#include "stages/sample_meter.h"
 
 namespace melflow {
 
@@ -35,14 +36,17 @@ struct NotedFile {
 };
 
 /// Decodes `sound`, which reads from `raw`, to mono by `downmix`, into blocks of size `block`; the
-/// last one may be smaller. `options` must outlive the blocks.
+/// last one may be smaller. `options` must outlive the blocks;
+/// `meter` may be null.
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
                                             const DecodeOptions& options, Downmix downmix,
-                                            BlockSize block, NotedFile noted);
+                                            BlockSize block, NotedFile noted,
+                                            std::unique_ptr<SampleMeter> meter);
 
 /// Returns one block of samples that lie unchanged in the bytes of `raw`, which is in memory:
 /// nothing is copied, and the block keeps the bytes.
 std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,
-                                         const PlainSamples& samples);
+                                         const PlainSamples& samples,
+                                         std::unique_ptr<SampleMeter> meter);
 
 }  // namespace melflow

@@ -109,7 +109,8 @@ void Finishing::complete_files() {
                             uses_.statistics.settled(),
                             &uses_.writer.hashes(),
                             uses_.target.split_files && manifest_with_splits(uses_.run) != nullptr,
-                            uses_.plan.is_repair ? &uses_.plan.sections[s].warnings : nullptr};
+                            uses_.plan.is_repair ? &uses_.plan.sections[s].warnings : nullptr,
+                            uses_.measures};
     uses_.format.complete_file(*uses_.files[s], shape_of(uses_.info, rows), index);
     hashes.push_back(index.hash());
     rows_ += rows;

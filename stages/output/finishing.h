@@ -37,6 +37,7 @@ class Finishing {
     RowFormat& format;
     const RowSinkOptions& target;
     const FeatureInfo& info;
+    const MeasureSet& measures;
     const Value& settings;  ///< Stage::feature_settings()
     const OutputSections& sections;
     const RowPlan& plan;

@@ -43,6 +43,7 @@ Done done_in(const PlannedRange& range, std::size_t file, Done::Rows where, cons
   out.rows = e.count;
   out.rows_hash = e.rows_hash;
   out.about = {{e.sample_rate, std::llround(e.duration * e.sample_rate)}, e.results};
+  out.about.measured = e.measured;
   out.stamp = e.stamp;
   out.content = e.content;
   // What the planner has found out about a file is newer.

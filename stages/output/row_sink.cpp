@@ -60,6 +60,7 @@ bool starts_over(const RunContext& run) {
 
 RowSink::RowSink(const RowSink& planned, RowSinkOptions options) : RowSink(std::move(options)) {
   info_ = planned.info_;
+  measures_ = planned.measures_;
   libraries_ = planned.libraries_;
   is_routed_by_content_ = planned.is_routed_by_content_;
   set_gets_sub_items(planned.gets_sub_items());
@@ -76,6 +77,7 @@ Requirements RowSink::require(const Requirements& below) const {
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
   target_.check(ending(), check);
   info_ = given.get_or(property::kFeatures, nullptr);
+  measures_ = given.get_or(property::kMeasures, MeasureSet());
   libraries_ = given.get_or(property::kLibraries, std::string());
   is_routed_by_content_ = given.get_or(property::kIsRoutedByContent, false);
   if (info_) {
@@ -96,9 +98,11 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
 
 std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
   const Manifest* splits = target_.split_files ? manifest_with_splits(run) : nullptr;
+  constexpr std::size_t kMeasured = sizeof(MeasureValues) + 32;  // with what allocates and counts
   constexpr std::size_t kResults = 256;  // [bytes] of AboutFile::results of a file, a guess
   return SinkStatistics::kept_memory(target_, *info_, run) +
          file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1) +
+         (measures_.any() ? kMeasured * run.source.count() : 0) +
          (gets_sub_items() ? kResults * run.source.count() : 0);
 }
 
@@ -288,9 +292,10 @@ void RowSink::open_files(RunContext& run, std::size_t done) {
       std::move(journal), committed,
       Checkpoints::Uses{run, *ledger_, *writer_, files_, target_.checkpoint.count,
                         target_.sync && !plan_.copies_first, updates, !plan_.copies_first});
-  finishing_ = std::make_unique<Finishing>(Finishing::Uses{
-      run, *this, target_, *info_, feature_settings(), sections_, plan_, *statistics_, *ledger_,
-      *writer_, split_times_.get(), files_, checkpoints_, kept, resumed, starts_over(run)});
+  finishing_ = std::make_unique<Finishing>(
+      Finishing::Uses{run, *this, target_, *info_, measures_, feature_settings(), sections_, plan_,
+                      *statistics_, *ledger_, *writer_, split_times_.get(), files_, checkpoints_,
+                      kept, resumed, starts_over(run)});
   warn_of_locks(run, files_);
   if (plan_.copies_first) return;
   const UnderWay::Entries& left = resumption_->under_way();

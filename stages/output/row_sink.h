@@ -101,6 +101,7 @@ class RowSink : public Sink<MelBatch>,
 
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
+  MeasureSet measures_;                // of recordings, which the output stores
   std::string libraries_;              // audio libraries that determine the samples
   bool is_routed_by_content_ = false;  // by every upstream route
   OutputSections sections_;

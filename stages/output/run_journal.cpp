@@ -17,7 +17,7 @@ namespace melflow {
 namespace {
 
 // The first byte of a record, in the order of RunJournal::Record.
-constexpr std::string_view kKinds = "FBCENU";
+constexpr std::string_view kKinds = "FBMENU";
 constexpr char kUnderWay = 'U';
 
 // Writes the values of a record, one after another.
@@ -82,6 +82,19 @@ void pass_entry(By& by, Entry& entry) {
   by(entry.reason);
 }
 
+// The values of a recording as bytes; "" for none.
+std::string bytes_of(const MeasureValues* values) {
+  if (values == nullptr) return {};
+  return {reinterpret_cast<const char*>(values->of.data()), sizeof values->of};
+}
+std::shared_ptr<const MeasureValues> values_in(const std::string& bytes) {
+  if (bytes.empty()) return nullptr;
+  auto out = std::make_shared<MeasureValues>();
+  if (bytes.size() != sizeof out->of) throw std::out_of_range("measures");
+  std::memcpy(out->of.data(), bytes.data(), bytes.size());
+  return out;
+}
+
 template <class By, class File>
 void pass_file(By& by, File& file) {
   // The hash of a name and is_kept share a number: a commit has to fit on a disk that is full.
@@ -98,6 +111,9 @@ void pass_file(By& by, File& file) {
   by(file.about.sample_rate);
   by(file.about.frames);
   by(file.about.results);
+  std::string measured = bytes_of(file.about.measured.get());
+  by(measured);
+  if constexpr (!std::is_const_v<File>) file.about.measured = values_in(measured);
   by(file.stamp);
   by(file.content);
 }

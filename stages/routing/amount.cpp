@@ -27,7 +27,9 @@ constexpr Unit kUnits[] = {{Fact::duration, "s", 1},     {Fact::duration, "ms", 
                            {Fact::size, "MiB", 1048576}, {Fact::size, "GiB", 1073741824},
                            {Fact::size, "kB", 1e3},      {Fact::size, "KB", 1e3},
                            {Fact::size, "MB", 1e6},      {Fact::size, "GB", 1e9},
-                           {Fact::sample_rate, "Hz", 1}, {Fact::sample_rate, "kHz", 1e3}};
+                           {Fact::sample_rate, "Hz", 1}, {Fact::sample_rate, "kHz", 1e3},
+                           {Fact::share, "%", 0.01},     {Fact::decibels, "dB", 1},
+                           {Fact::decibels, "LU", 1},    {Fact::decibels, "LUFS", 1}};
 
 // Returns a unit's factor to seconds, bytes or hertz; 0 for a unit that the fact does not have.
 double factor(Fact fact, std::string_view unit) {
@@ -51,7 +53,8 @@ std::string units_of(Fact fact) {
 }
 
 bool has_sign(Fact fact, std::string_view text) {
-  return (fact == Fact::target || fact == Fact::peak) && text.starts_with('-');
+  return (fact == Fact::target || fact == Fact::peak || fact == Fact::decibels) &&
+         text.starts_with('-');
 }
 
 std::string unit_of(std::string_view text) {
@@ -155,7 +158,7 @@ std::string why_no_amount(const std::string& key, Fact fact, std::string_view te
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
   if (!read || !std::all_of(read->second.begin(), read->second.end(), is_letter)) return {};
   if (is_level(fact, read->second)) return {};
-  if (is_negative && fact != Fact::target)
+  if (is_negative && fact != Fact::target && fact != Fact::decibels)
     return fmt::format("{} is less than 0; write 0 or more{}", excerpt(text),
                        fact == Fact::peak && read->second.empty()
                            ? fmt::format(", or a level with its unit: {}dB", excerpt(text))
@@ -174,6 +177,8 @@ std::string amount_text(Fact fact, double number) {
   if (fact == Fact::duration) return fmt::format("{:.6g} s", number);
   if (fact == Fact::sample_rate) return fmt::format("{:.0f} Hz", number);
   if (fact == Fact::size) return fmt::format("{:.0f} bytes", number);
+  if (fact == Fact::share) return fmt::format("{:.4g} %", 100 * number);
+  if (fact == Fact::decibels) return fmt::format("{:.4g} dB", number);
   if (fact == Fact::peak)
     return number == 0 ? "0" : fmt::format("{:.6g} ({:.2f} dB)", number, 20 * std::log10(number));
   return fmt::format("{:.6g}", number);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/base/near_names.h"
 #include "pipeline/base/sentences.h"
 #include "pipeline/base/text.h"
 #include "stages/manifest.h"
@@ -25,7 +26,35 @@ constexpr Known kKnown[] = {{"path", Fact::path, false},        {"label", Fact::
                             {"split", Fact::split, false},      {"size", Fact::size, true},
                             {"duration", Fact::duration, true}, {"rate", Fact::sample_rate, true},
                             {"channels", Fact::channels, true}, {"peak", Fact::peak, true},
-                            {"column.", Fact::column, false},   {"target.", Fact::target, true}};
+                            {"column.", Fact::column, false},   {"target.", Fact::target, true},
+                            {"quality.", Fact::measure, true}};
+
+// What the numbers of a measure are.
+Fact amounts_of(MeasureUnit unit) {
+  switch (unit) {
+    case MeasureUnit::level:
+      return Fact::peak;
+    case MeasureUnit::share:
+      return Fact::share;
+    case MeasureUnit::seconds:
+      return Fact::duration;
+    case MeasureUnit::hertz:
+      return Fact::sample_rate;
+    case MeasureUnit::decibels:
+      return Fact::decibels;
+    case MeasureUnit::count:
+      return Fact::channels;
+    case MeasureUnit::number:
+      break;
+  }
+  return Fact::target;
+}
+
+std::vector<std::string> measure_names() {
+  std::vector<std::string> out;
+  for (const MeasureInfo& m : measures()) out.emplace_back(m.name);
+  return out;
+}
 
 const Known* known(const std::string& key) {
   for (const Known& k : kKnown) {
@@ -58,6 +87,10 @@ std::string example_range(Fact fact) {
       return "-40dB..-1dB";
     case Fact::sample_rate:
       return "8kHz..16kHz";
+    case Fact::share:
+      return "0%..5%";
+    case Fact::decibels:
+      return "-60dB..-20dB";
     default:
       return "1..5";
   }
@@ -77,7 +110,7 @@ std::string Conditions::parse(const Value& v, Conditions& out) {
     if (what == nullptr)
       return fmt::format(
           "'{}' is not a property of a file{}; the properties are path, label, split, size, "
-          "duration, rate, channels, peak, column.NAME and target.NAME",
+          "duration, rate, channels, peak, column.NAME, target.NAME and quality.NAME",
           excerpt(e.key),
           did_you_mean(e.key,
                        {"path", "label", "split", "size", "duration", "rate", "channels", "peak"}));
@@ -86,6 +119,14 @@ std::string Conditions::parse(const Value& v, Conditions& out) {
     c.fact = what->fact;
     if (std::string_view(what->name).ends_with('.'))
       c.name = e.key.substr(std::string_view(what->name).size());
+    c.amounts = c.fact;
+    if (c.fact == Fact::measure) {
+      const MeasureInfo* const measure = measure_named(c.name);
+      if (measure == nullptr)
+        return fmt::format("quality: '{}' {}", excerpt(c.name),
+                           not_one_of(c.name, measure_names(), "docs/quality.md"));
+      c.amounts = amounts_of(measure->unit);
+    }
     const auto texts = texts_of(e.value);
     if (texts) c.wanted = fmt::format("{}", fmt::join(*texts, " or "));
     std::string why = what->is_number ? parse_number(e.value, c) : parse_text(e.value, c);
@@ -98,17 +139,19 @@ std::string Conditions::parse(const Value& v, Conditions& out) {
 
 std::string Conditions::parse_number(const Value& v, Condition& out) {
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-  const char* const example = out.fact == Fact::duration      ? R"("> 15s", 500ms..2min)"
-                              : out.fact == Fact::size        ? R"("< 5MiB", 1KiB..2GiB)"
-                              : out.fact == Fact::sample_rate ? R"(16kHz, ">= 8000")"
-                              : out.fact == Fact::channels    ? R"(1, "> 2", 1..2)"
-                              : out.fact == Fact::peak ? R"("< 0.999", "> -60dB", -40dB..-1dB)"
-                                                       : R"("> 0.5", 1..5)";
+  const char* const example = out.amounts == Fact::duration      ? R"("> 15s", 500ms..2min)"
+                              : out.amounts == Fact::size        ? R"("< 5MiB", 1KiB..2GiB)"
+                              : out.amounts == Fact::sample_rate ? R"(16kHz, ">= 8000")"
+                              : out.amounts == Fact::channels    ? R"(1, "> 2", 1..2)"
+                              : out.amounts == Fact::peak  ? R"("< 0.999", "> -60dB", -40dB..-1dB)"
+                              : out.amounts == Fact::share ? R"("< 1%", 0..0.5)"
+                              : out.amounts == Fact::decibels ? R"("> 15dB", -60dB..-20dB)"
+                                                              : R"("> 0.5", 1..5)";
   const auto bad = [&](const std::string& text, std::initializer_list<std::string_view> amounts) {
-    const std::string meant = meant_range(out.fact, text);
+    const std::string meant = meant_range(out.amounts, text);
     if (meant.empty())
       for (const std::string_view one : amounts)
-        if (std::string why = why_no_amount(out.key, out.fact, one); !why.empty()) return why;
+        if (std::string why = why_no_amount(out.key, out.amounts, one); !why.empty()) return why;
     if (out.fact == Fact::channels && (text == "stereo" || text == "mono"))
       return excerpt(text) + " is not a number of channels; write 2 for stereo, 1 for mono";
     return fmt::format(
@@ -118,9 +161,9 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
         excerpt(text), example, meant.empty() ? "" : did_you_mean(meant));
   };
   const auto no_unit = [&](const std::string& text, std::string_view from, std::string_view to) {
-    const std::string meant = meant_range(out.fact, fmt::format("{}-{}", from, to));
+    const std::string meant = meant_range(out.amounts, fmt::format("{}-{}", from, to));
     return fmt::format("{} has a unit at one end only; write it at both, as in {}", excerpt(text),
-                       !meant.empty() ? meant : example_range(out.fact));
+                       !meant.empty() ? meant : example_range(out.amounts));
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
@@ -131,12 +174,12 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
       if (rest.substr(dots).starts_with("...")) return bad(text, {});  // may mean ..15s or .15s
       const std::string_view from = trimmed(rest.substr(0, dots)),
                              to = trimmed(rest.substr(dots + 2));
-      const auto low = amount(out.fact, from), high = amount(out.fact, to);
+      const auto low = amount(out.amounts, from), high = amount(out.amounts, to);
       if ((low && to.empty()) || (high && from.empty()))
         return fmt::format("{} has one end only; write \"{} {}\"", excerpt(text),
                            low ? ">=" : "<=", excerpt(low ? from : to));
       if (!low || !high) return bad(text, {from, to});
-      if (lacks_a_unit(out.fact, from, to)) return no_unit(text, from, to);
+      if (lacks_a_unit(out.amounts, from, to)) return no_unit(text, from, to);
       if (*low > *high)
         return fmt::format("{} ends before it begins; write {}", excerpt(text),
                            range_text(excerpt(to), excerpt(from)));
@@ -146,7 +189,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
       if (is_below || is_above) rest.remove_prefix(1);
       const bool with_it = rest.starts_with('=');
       if (with_it && (is_below || is_above)) rest.remove_prefix(1);
-      const auto number = amount(out.fact, trimmed(rest));
+      const auto number = amount(out.amounts, trimmed(rest));
       if (!number) return bad(text, {trimmed(rest)});
       if (is_below) range.high = *number, range.with_high = with_it;
       if (is_above) range.low = *number, range.with_low = with_it;
@@ -164,7 +207,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     return fmt::format(
         "every {} meets this list, since one condition is enough; to require both write a range, "
         "such as {}",
-        out.key, example_range(out.fact));
+        out.key, example_range(out.amounts));
   return {};
 }
 
@@ -215,6 +258,7 @@ std::string Conditions::failing_peak(const Condition& c, const RoutingFacts& fac
 std::string Conditions::failing(const Condition& c, const RoutingFacts& facts,
                                 Undecided undecided) {
   if (c.fact == Fact::peak && !facts.is_peak_whole()) return failing_peak(c, facts, undecided);
+  if (c.fact == Fact::measure && !facts.is_at_end() && undecided == Undecided::holds) return {};
   if (c.patterns.empty()) {
     const auto number = facts.number(c.fact, c.name);
     if (!number)
@@ -226,7 +270,7 @@ std::string Conditions::failing(const Condition& c, const RoutingFacts& facts,
     const bool holds = std::any_of(c.ranges.begin(), c.ranges.end(),
                                    [&](const Range& r) { return r.has(*number); });
     return holds ? ""
-                 : fmt::format("{} is {}{}, not {}", c.key, amount_text(c.fact, *number),
+                 : fmt::format("{} is {}{}, not {}", c.key, amount_text(c.amounts, *number),
                                facts.is_promised(c.fact) ? " by its header" : "", c.wanted);
   }
   const std::vector<std::string> texts = facts.texts(c.fact, c.name);
@@ -273,6 +317,28 @@ bool Conditions::are_of_content() const {
 bool Conditions::needs_peak() const {
   return std::any_of(list_.begin(), list_.end(),
                      [](const Condition& c) { return c.fact == Fact::peak; });
+}
+
+std::string Conditions::needs_measure() const {
+  for (const Condition& c : list_)
+    if (c.fact == Fact::measure) return c.key;
+  return {};
+}
+
+std::string Conditions::not_measured(const MeasureSet& measured) const {
+  for (const Condition& c : list_) {
+    if (c.fact != Fact::measure ||
+        measured[static_cast<std::size_t>(measure_of(*measure_named(c.name)))])
+      continue;
+    if (measured.none())
+      return fmt::format(
+          "{}: nothing before this node measures recordings; put a node of the stage quality "
+          "behind decode",
+          c.key);
+    return fmt::format("{0}: the quality node before does not measure it; add {1} to its measures",
+                       c.key, c.name);
+  }
+  return {};
 }
 
 std::string Conditions::needs_utterances() const {

@@ -20,7 +20,8 @@ struct ManifestFields;
 
 class Conditions {
  public:
-  /// How a condition on a file's peak counts while later blocks may still change its result.
+  /// How a condition on a file's peak or on a measure counts while later blocks may still change
+  /// its result.
   enum class Undecided { holds, fails };
   /// Returns "" where all hold, else the first that does not, with the fact: "duration is 0.31 s,
   /// not > 1s".
@@ -29,6 +30,10 @@ class Conditions {
   [[nodiscard]] bool are_of_content() const;
   /// Whether one of them is about the peak, so that RoutingFacts::note_peak() needs all blocks.
   [[nodiscard]] bool needs_peak() const;
+  /// Returns the name of one about a measure of the whole recording, or "".
+  [[nodiscard]] std::string needs_measure() const;
+  /// Returns advice where one is about a measure that is not among `measured`, or "".
+  [[nodiscard]] std::string not_measured(const MeasureSet& measured) const;
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
   /// Returns a warning about a list of exact durations or sizes that was meant as a range, or "".
   [[nodiscard]] std::string remark() const;
@@ -62,7 +67,8 @@ class Conditions {
   struct Condition {
     std::string key, wanted;  // as written, for messages
     Fact fact = Fact::path;
-    std::string name;  // of a column or target
+    Fact amounts = Fact::path;  // whose units its numbers have
+    std::string name;           // of a column, target or measure
     std::vector<Range> ranges;
     std::vector<Pattern> patterns;
   };

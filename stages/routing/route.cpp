@@ -2,7 +2,8 @@
 // filter: sends a file to its only output, or to none.
 //
 // In, out: file, bytes or waveform, passed on unchanged. A file's first block decides where all of
-// its blocks go. Only a filter by the peak may exclude a file later: its rows are then undone.
+// its blocks go. Only a filter by the peak, or by what was measured, may exclude a file later: its
+// rows are then undone.
 
 #include <algorithm>
 #include <optional>
@@ -90,6 +91,7 @@ class Router : public ItemStage, public PassesAny {
   void check_port(const Conditions& conditions, const std::string& option, const Properties& given,
                   PlanCheck& check) {
     needs_peak_ = needs_peak_ || conditions.needs_peak();
+    needs_end_ = needs_end_ || needs_peak_ || !conditions.needs_measure().empty();
     const std::string name = conditions.needs_samples();
     if (!name.empty() && !(port_ == RoutingFacts::ports().back()))
       check.error(
@@ -97,6 +99,10 @@ class Router : public ItemStage, public PassesAny {
           fmt::format(
               "{} is known once a file is decoded, but this node takes its {}; put it after decode",
               name, port_.name));
+    else if (const std::string why =
+                 conditions.not_measured(given.get_or(property::kMeasures, MeasureSet()));
+             !why.empty())
+      check.error(option, why);
     const std::string of_utterance = conditions.needs_utterances();
     if (name.empty() && !of_utterance.empty() && given.get_or(property::kHasUtterances, false))
       check.error(option, fmt::format("{} is that of an utterance, but this node takes whole "
@@ -121,7 +127,8 @@ class Router : public ItemStage, public PassesAny {
       auto& state = context.state();
       Way& way = static_cast<Way&>(*state);
       if (way.facts) {
-        way.facts->note_peak(item);
+        way.facts->note(item);
+        if (needs_peak_) way.facts->note_peak(item);
         way.output = decide(*way.facts, why);
         if (way.output < 0) context.route(-1, ItemError::skipped(std::move(why)));
       }
@@ -136,14 +143,14 @@ class Router : public ItemStage, public PassesAny {
     if (!origin.last) {
       auto way = std::make_unique<Way>();
       way->output = output;
-      if (needs_peak_ && !has_names_ && output >= 0) way->facts = std::move(facts);
+      if (needs_end_ && !has_names_ && output >= 0) way->facts = std::move(facts);
       context.state() = std::move(way);
     }
     return output;
   }
 
   const bool has_names_;
-  bool needs_peak_ = false;
+  bool needs_peak_ = false, needs_end_ = false;
   PortType port_;
 };
 
@@ -186,6 +193,12 @@ class Route final : public Router {
     std::set<std::string> names{options_.otherwise};
     for (const Routes::Output& o : options_.outputs.list) {
       check_port(o.conditions, "outputs", given, check);
+      if (const std::string name = o.conditions.needs_measure(); !name.empty())
+        check.error("outputs",
+                    fmt::format("{} is known at the end of a recording only, when its samples have "
+                                "left; give each output a filter of its own in place of this node: "
+                                "{{stage: filter, where: {{{}: ...}}}}",
+                                name, name));
       tell(o.conditions, "outputs", check);
       if (!names.insert(o.name).second)
         check.error("else", fmt::format("'{}' is already the name of an output; choose another",

@@ -31,6 +31,13 @@ RoutingFacts::RoutingFacts(const Item& item, const PortType& port, const ItemCon
   is_duration_promised_ = !block.last;
   const std::int64_t frames = block.last ? block.file.frames : block.file.total;
   if (frames > 0 && sample_rate_ > 0) duration_ = static_cast<double>(frames) / sample_rate_;
+  note(item);
+}
+
+void RoutingFacts::note(const Item& item) {
+  const Waveform& block = *payload_of<Waveform>(item);
+  is_at_end_ = block.last;
+  measured_ = block.file.measured;
 }
 
 void RoutingFacts::note_peak(const Item& item) {
@@ -74,6 +81,12 @@ std::optional<double> RoutingFacts::number(Fact fact, const std::string& name) c
   if (fact == Fact::sample_rate) return sample_rate_;
   if (fact == Fact::duration) return duration_;
   if (fact == Fact::peak) return peak_;
+  if (fact == Fact::measure) {
+    const MeasureInfo* which = measure_named(name);
+    if (measured_ == nullptr || which == nullptr) return std::nullopt;
+    const float value = (*measured_)[measure_of(*which)];
+    return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+  }
   if (fact == Fact::channels)
     return channels_ > 0 ? std::optional<double>(channels_) : std::nullopt;
   if (fact != Fact::target || manifest_ == nullptr) return std::nullopt;

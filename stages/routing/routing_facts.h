@@ -3,15 +3,31 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeline/stage/stage.h"
+#include "stages/measures.h"
 
 namespace melflow {
 
-enum class Fact { path, label, split, column, target, size, sample_rate, duration, channels, peak };
+enum class Fact {
+  path,
+  label,
+  split,
+  column,
+  target,
+  size,
+  sample_rate,
+  duration,
+  channels,
+  peak,
+  measure,  ///< of a stage `quality`, by its name
+  share,
+  decibels  ///< only what the numbers of some measures are
+};
 
 struct RoutingFacts {
   /// Takes the facts from the first block of a file, which comes as `port`.
@@ -22,7 +38,7 @@ struct RoutingFacts {
   /// Whether the fact is known only on edges with samples; others are known on every edge.
   static bool needs_samples(Fact fact) {
     return fact == Fact::sample_rate || fact == Fact::duration || fact == Fact::channels ||
-           fact == Fact::peak;
+           fact == Fact::peak || fact == Fact::measure;
   }
 
   /// Whether the fact is one of the file itself, whatever a list says of it.
@@ -30,8 +46,13 @@ struct RoutingFacts {
     return needs_samples(fact) || fact == Fact::path || fact == Fact::size;
   }
 
+  /// Adds what a block tells beside the first one, which the constructor took: what was measured,
+  /// in the last one.
+  void note(const Item& item);
   /// Adds the samples of a block, including the first one; the peak needs all blocks of a file.
   void note_peak(const Item& item);
+  /// Whether all blocks have come, so that every value is known.
+  [[nodiscard]] bool is_at_end() const { return is_at_end_; }
   /// The largest |sample| so far, as a fraction of full scale.
   [[nodiscard]] double peak() const { return peak_; }
   /// Whether the peak covers all samples of the file.
@@ -55,6 +76,8 @@ struct RoutingFacts {
   int sample_rate_ = 0, channels_ = 0;
   std::optional<double> duration_;  // [s]
   bool is_duration_promised_ = false;
+  std::shared_ptr<const MeasureValues> measured_;
+  bool is_at_end_ = false;
   double peak_ = 0;
   bool is_peak_whole_ = false;
 };

@@ -14,9 +14,10 @@ SampleType sample_type(const SF_INFO& info) {
   return is_narrow(info) && info.channels == 1 ? SampleType::int16 : SampleType::float32;
 }
 
-SampleReader::SampleReader(SoundFile sound, Downmix downmix)
+SampleReader::SampleReader(SoundFile sound, Downmix downmix, SampleMeter* meter)
     : sound_(std::move(sound)),
       downmix_(downmix),
+      meter_(meter),
       channels_(sound_.info().channels),
       narrow_(is_narrow(sound_.info())),
       chunk_(std::clamp<std::int64_t>(kMostValues / channels_, 1, kChunk)),
@@ -42,8 +43,20 @@ std::int64_t SampleReader::read(std::byte* out, std::int64_t want) {
   }
   if (n <= 0) return 0;
   if (type_ == SampleType::float32 && !narrow_) look_at(reinterpret_cast<const float*>(out), n);
+  if (meter_ != nullptr && bad_sample_ < 0) show(out, n);
   count_ += n;
   return n;
+}
+
+void SampleReader::show(const std::byte* out, std::int64_t n) {
+  if (type_ == SampleType::int16)
+    meter_->push(reinterpret_cast<const std::int16_t*>(out), n);
+  else if (channels_ == 1)
+    meter_->push(reinterpret_cast<const float*>(out), n);
+  else if (narrow_)
+    meter_->push(narrow_interleaved_.data(), n);
+  else
+    meter_->push(interleaved_.data(), n);
 }
 
 template <class Value>

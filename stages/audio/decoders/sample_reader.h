@@ -7,6 +7,7 @@
 
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/items.h"
+#include "stages/sample_meter.h"
 
 namespace melflow {
 
@@ -34,8 +35,9 @@ class SampleReader {
   /// Frames read at once through a buffer; fewer with many channels.
   static constexpr std::int64_t kChunk = 4096;
 
-  /// Requires sound.ok(), and that the file has the channel to take.
-  SampleReader(SoundFile sound, Downmix downmix);
+  /// Requires sound.ok(), and that the file has the channel to take. `meter` is shown all channels
+  /// of what is read; it may be null.
+  SampleReader(SoundFile sound, Downmix downmix, SampleMeter* meter = nullptr);
 
   /// Reads up to `want` samples; returns how many, 0 at the end.
   std::int64_t read(std::byte* out, std::int64_t want);
@@ -59,9 +61,11 @@ class SampleReader {
   template <class Value>
   void mix(const Value* in, float scale, float* out, std::int64_t n);
   void look_at(const float* samples, std::int64_t n);
+  void show(const std::byte* out, std::int64_t n);
 
   SoundFile sound_;
   Downmix downmix_;
+  SampleMeter* meter_;
   std::int64_t count_ = 0;
   int channels_;
   bool narrow_;         // at most 16 bits

@@ -74,6 +74,8 @@ std::optional<Insertion> Feed::insertion(const NodeSpec& source) {
   return Insertion{port_type<Waveform>(), grouped_node(source, "keep", "keep_audio")};
 }
 
+bool Feed::decodes_all() const { return only_streams(options_); }
+
 void Feed::check(PlanCheck& check) const {
   if (options_.feed == FeedKind::cache && options_.cache_path.empty())
     check.error("feed", "cache needs a folder for its files: set cache_path");

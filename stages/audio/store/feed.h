@@ -51,6 +51,8 @@ class Feed {
   static std::optional<Insertion> insertion(const NodeSpec& source);
 
   void check(PlanCheck& check) const;
+  /// Whether all samples come from the files themselves.
+  [[nodiscard]] bool decodes_all() const;
   /// Whether samples may come from the store of an earlier run.
   [[nodiscard]] bool may_cache() const {
     return options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;

@@ -12,6 +12,7 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/manifest.h"
+#include "stages/measures.h"
 #include "stages/output/rows/row_statistics.h"
 
 namespace melflow {
@@ -30,10 +31,11 @@ struct FeatureData {
     double duration = 0;           ///< [s]
     double start = 0, end = 0;     ///< of an utterance in its recording, as it was listed
     Status status = Status::ok;
-    FileStamp stamp;                   ///< of the file when it was read
-    std::uint64_t content = 0;         ///< hash of its bytes; 0: not computed
-    std::uint64_t rows_hash = 0;       ///< of its rows (row_hash.h); 0: not known
-    std::string results;               ///< AboutFile::results
+    FileStamp stamp;                          ///< of the file when it was read
+    std::uint64_t content = 0;                ///< hash of its bytes; 0: not computed
+    std::uint64_t rows_hash = 0;              ///< of its rows (row_hash.h); 0: not known
+    std::string results;                      ///< AboutFile::results
+    std::shared_ptr<MeasureValues> measured;  ///< null where the output has none
     std::vector<float> targets;        ///< one per name in FeatureData::targets; NaN for none
     std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
     std::vector<std::string> texts;    ///< as many as FeatureData::columns; "" for none

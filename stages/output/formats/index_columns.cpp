@@ -24,10 +24,10 @@ IndexColumn number(const char* name, Of of, In in, const char* what) {
 
 // Makes a column that outputs may lack.
 IndexColumn optional(IndexColumn column, const char* only = "",
-                     bool (*is_wanted)(const OutputIndex&) = nullptr) {
+                     std::function<bool(const OutputIndex&)> is_wanted = {}) {
   column.is_in_all = false;
   column.only = only;
-  column.is_wanted = is_wanted;
+  column.is_wanted = std::move(is_wanted);
   return column;
 }
 
@@ -56,12 +56,25 @@ void set_results(std::string_view bytes, Entry& to) {
   to.results = bytes.substr(0, bytes.find('\0'));
 }
 
-}  // namespace
+IndexColumn measure_column(const MeasureInfo& info) {
+  const Measure which = measure_of(info);
+  return optional({info.column, ColumnType::float32, info.what,
+                   [which](const OutputIndex& x, std::size_t file, char* to) {
+                     put_bytes(to, x.measured(file, which));
+                   },
+                   [which](std::string_view bytes, Entry& to) {
+                     if (to.measured == nullptr) to.measured = std::make_shared<MeasureValues>();
+                     std::memcpy(&(*to.measured)[which], bytes.data(), sizeof(float));
+                   }},
+                  "`quality`", [which](const OutputIndex& x) {
+                    return x.measures[static_cast<std::size_t>(which)];
+                  });
+}
 
-const std::vector<IndexColumn>& index_columns() {
+std::vector<IndexColumn> all_columns() {
   using X = OutputIndex;
   using Per = IndexColumn::Per;
-  static const std::vector<IndexColumn> columns{
+  std::vector<IndexColumn> columns{
       number("offset", &X::offset, &Entry::offset, "first row of the file"),
       number("count", &X::rows, &Entry::count,
              "rows of the file; 0 for a file that was skipped or failed"),
@@ -110,35 +123,51 @@ const std::vector<IndexColumn>& index_columns() {
                 put_labels, set_labels, Per::label},
                "several labels a file (`label_separator`, lists in `.jsonl`)",
                [](const X& x) { return x.manifest.has_label_sets(); }),
-      {"path",
-       ColumnType::text,
-       "below the attribute `root` of `/files`, or absolute; with a slash at its end a folder that "
-       "could not be listed (`closed_folders: failed`); of an utterance with its span after it: "
-       "`talk.flac#t=12.5,15` (seconds), `talk.flac#samples=200000,240000`; without an end, as in "
-       "`talk.flac#t=0`, to the end of the recording",
-       {},
-       set_path,
-       Per::file,
-       &X::path},
-      optional(
-          {"results",
-           ColumnType::text,
-           "which rows of the file are of which result: a JSON list in the order of the rows, such "
-           "as `[{\"rows\": 98, \"number\": {\"repeat\": 0}}, …]`; empty for a file that left no "
-           "rows",
-           {},
-           set_results,
-           Per::file,
-           &X::results},
-          "stages that make [several results](pipelines.md#several-results-of-a-recording) of a "
-          "recording",
-          [](const X& x) { return x.order.has_sub_items(); }),
   };
+  for (const MeasureInfo& m : measures()) columns.push_back(measure_column(m));
+  columns.insert(columns.end(),
+                 {
+                     {"path",
+                      ColumnType::text,
+                      "below the attribute `root` of `/files`, or absolute; with a slash at its "
+                      "end a folder that "
+                      "could not be listed (`closed_folders: failed`); of an utterance with its "
+                      "span after it: "
+                      "`talk.flac#t=12.5,15` (seconds), `talk.flac#samples=200000,240000`; without "
+                      "an end, as in "
+                      "`talk.flac#t=0`, to the end of the recording",
+                      {},
+                      set_path,
+                      Per::file,
+                      &X::path},
+                     optional({"results",
+                               ColumnType::text,
+                               "which rows of the file are of which result: a JSON list in the "
+                               "order of the rows, such "
+                               "as `[{\"rows\": 98, \"number\": {\"repeat\": 0}}, …]`; empty for a "
+                               "file that left no "
+                               "rows",
+                               {},
+                               set_results,
+                               Per::file,
+                               &X::results},
+                              "stages that make [several "
+                              "results](pipelines.md#several-results-of-a-recording) of a "
+                              "recording",
+                              [](const X& x) { return x.order.has_sub_items(); }),
+                 });
+  return columns;
+}
+
+}  // namespace
+
+const std::vector<IndexColumn>& index_columns() {
+  static const std::vector<IndexColumn> columns = all_columns();
   return columns;
 }
 
 std::size_t IndexColumn::values(const OutputIndex& index) const {
-  if (is_wanted != nullptr && !is_wanted(index)) return 0;
+  if (is_wanted && !is_wanted(index)) return 0;
   return per == Per::file     ? 1
          : per == Per::target ? index.manifest.target_names().size()
                               : index.manifest.label_names().size();

@@ -33,7 +33,8 @@ struct IndexColumn {
   std::function<std::string(const OutputIndex&, std::size_t file)> text{};  ///< for a text
   /// For the documentation: which outputs have the column; "" for all.
   const char* only = "";
-  bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< whether this output has it; null: all do
+  std::function<bool(const OutputIndex&)>
+      is_wanted{};        ///< whether this output has it; null: all do
   bool is_in_all = true;  ///< false: outputs of this format may lack it, such as earlier ones
 
   /// The number of values of a file in an output being written; 0 where the column is absent.

@@ -173,6 +173,8 @@ void add_file(Hash& hash, const FeatureData::Entry& e, const std::vector<std::si
   hash.number(e.stamp.modified);
   hash.number(e.content);
   hash.number(e.rows_hash);
+  if (e.measured != nullptr)
+    for (const float value : e.measured->of) hash.number(value);
   hash.list(e.targets, [&](float target) { hash.number(target); });
   hash.list(e.labels, [&](std::int32_t label) { hash.number(label); });
   for (const std::size_t column : columns) hash.told(e.texts[column]);

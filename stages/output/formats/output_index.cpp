@@ -1,5 +1,7 @@
 #include "stages/output/formats/output_index.h"
 
+#include <limits>
+
 #include "pipeline/base/problem.h"
 #include "stages/output/formats/index_hash.h"
 
@@ -33,6 +35,11 @@ const std::string& OutputIndex::run_hash() const {
 double OutputIndex::duration(std::size_t file) const {
   const FileAudio& a = order.audio(first + file);
   return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
+}
+
+float OutputIndex::measured(std::size_t file, Measure which) const {
+  const auto& values = order.audio(first + file).measured;
+  return values != nullptr ? (*values)[which] : std::numeric_limits<float>::quiet_NaN();
 }
 
 FeatureData::Status OutputIndex::status(std::size_t file) const {

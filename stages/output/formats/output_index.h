@@ -34,6 +34,7 @@ struct OutputIndex {
   bool is_of_several = false;                               ///< the run has a file for each split
   /// The warnings of the output that the run repairs; null where it repairs none.
   const std::vector<std::string>* kept_warnings = nullptr;
+  MeasureSet measures = {};                             ///< that files have (property::kMeasures)
   const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
   const Manifest& manifest = listed != nullptr ? listed->manifest() : no_manifest();
   const std::vector<std::int64_t> first_rows = order.offsets();  ///< for all files of the run
@@ -47,6 +48,8 @@ struct OutputIndex {
   [[nodiscard]] std::int32_t sample_rate(std::size_t file) const {
     return order.audio(first + file).sample_rate;
   }
+  /// NaN where it is not known.
+  [[nodiscard]] float measured(std::size_t file, Measure which) const;
   [[nodiscard]] const std::string& results(std::size_t file) const {
     return order.results(first + file);
   }

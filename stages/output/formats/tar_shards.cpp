@@ -88,6 +88,8 @@ FeatureData::Entry about_recording(const OutputIndex& x, std::size_t file) {
   out.split = x.split(file);
   out.sample_rate = x.sample_rate(file);
   out.duration = x.duration(file);
+  if (const auto& measured = x.order.audio(x.first + file).measured)
+    out.measured = std::make_shared<MeasureValues>(*measured);
   if (x.manifest.has_label_sets()) out.labels.assign(x.labels(file).begin(), x.labels(file).end());
   for (std::size_t t = 0; t < x.manifest.target_names().size(); ++t)
     out.targets.push_back(x.target(file, t));
@@ -199,6 +201,10 @@ std::string TarMembers::json(const FeatureData::Entry& e, const NamedRows& of) c
   add("rows", number(of.rows));
   add("sample_rate", number(e.sample_rate));
   add("duration", number(e.duration));
+  if (e.measured != nullptr)
+    for (const MeasureInfo& m : measures())
+      if (const float value = (*e.measured)[measure_of(m)]; std::isfinite(value))
+        add(m.column, number(value));
   add("feature_fingerprint", json_text(about_.text("feature_fingerprint")));
   for (std::size_t t = 0; t < about_.targets.size(); ++t)
     if (std::isfinite(e.targets[t])) add(about_.targets[t], number(e.targets[t]));

@@ -115,6 +115,7 @@ void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
   FileAudio& audio = audio_[in.file];
   audio.sample_rate = part.file.sample_rate;
   audio.frames = std::max(audio.frames, part.file.frames);
+  if (part.file.measured != nullptr) audio.measured = part.file.measured;
   const auto is_complete = [](const Count& c) { return c.rows == c.expected; };
   in.section = section_;
   in.file_row = totals_[section_];

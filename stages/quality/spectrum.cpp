@@ -1,0 +1,129 @@
+#include "stages/quality/spectrum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace melflow {
+namespace {
+
+constexpr int kHumFrame = 1024;    // samples of about 1 kHz
+constexpr double kHumRate = 1000;  // [Hz]
+constexpr double kBelowStrongest = 1e-8, kAboveRounding = 10;
+
+}  // namespace
+
+PowerSpectrum::PowerSpectrum(int size)
+    : size_(size),
+      fft_(size),
+      frame_(static_cast<std::size_t>(size)),
+      bins_(static_cast<std::size_t>(size + 2)),
+      work_(fft_.make_work()),
+      window_(static_cast<std::size_t>(size)),
+      power_(static_cast<std::size_t>(size / 2 + 1)) {
+  for (int i = 0; i < size; ++i)
+    window_[static_cast<std::size_t>(i)] =
+        static_cast<float>(0.5 - 0.5 * std::cos(2 * std::numbers::pi * i / size));
+}
+
+const std::vector<float>& PowerSpectrum::of(const float* in) {
+  for (int i = 0; i < size_; ++i) frame_.data()[i] = in[i] * window_[static_cast<std::size_t>(i)];
+  fft_.execute(frame_.data(), bins_.data(), work_);
+  for (std::size_t k = 0; k < power_.size(); ++k) {
+    const float re = bins_.data()[2 * k], im = bins_.data()[2 * k + 1];
+    power_[k] = re * re + im * im;
+  }
+  return power_;
+}
+
+BandwidthKernel::BandwidthKernel(int sample_rate)
+    : rate_(sample_rate),
+      spectrum_(static_cast<int>(Chunk::kFrames)),
+      sums_(static_cast<std::size_t>(Chunk::kFrames / 2 + 1)) {}
+
+// Looks at one channel of each chunk in turn, so that the cost does not grow with channels.
+void BandwidthKernel::push(const Chunk& chunk) {
+  if (chunk.frames < Chunk::kFrames) return;
+  const auto number = static_cast<std::size_t>(chunk.start / Chunk::kFrames);
+  const std::vector<float>& power = spectrum_.of(chunk.channels[number % chunk.channels.size()]);
+  for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += power[k];
+  ++frames_;
+}
+
+void BandwidthKernel::finish(MeasureValues& out) {
+  const double strongest = *std::max_element(sums_.begin(), sums_.end());
+  if (frames_ == 0 || strongest == 0) return;
+  // The rounding to 16 bits has a variance of a twelfth of a step; with the Hann window a bin has
+  // 3/8 of it times the length.
+  constexpr double kStep = 1.0 / 32768;
+  const double rounding = kStep * kStep / 12 * 0.375 * static_cast<double>(Chunk::kFrames);
+  const double least = std::max(strongest * kBelowStrongest,
+                                kAboveRounding * rounding * static_cast<double>(frames_));
+  std::size_t k = sums_.size() - 1;
+  while (k > 0 && sums_[k] < least) --k;
+  if (sums_[k] < least) return;
+  out[Measure::bandwidth] =
+      static_cast<float>(static_cast<double>(k) * rate_ / static_cast<double>(Chunk::kFrames));
+}
+
+HumKernel::HumKernel(int sample_rate)
+    : step_(std::max(1, static_cast<int>(std::lround(sample_rate / kHumRate)))),
+      rate_(static_cast<double>(sample_rate) / step_),
+      spectrum_(kHumFrame),
+      logs_(static_cast<std::size_t>(kHumFrame / 2 + 1)) {
+  frame_.reserve(kHumFrame);
+}
+
+void HumKernel::push(const Chunk& chunk) {
+  for (std::int64_t at = 0; at < chunk.frames;) {
+    const std::int64_t n = std::min<std::int64_t>(step_ - fill_, chunk.frames - at);
+    for (const float* channel : chunk.channels) {
+      const float* x = channel + at;
+      sum_ += lane_sum(n, [x](std::int64_t i) { return x[i]; });
+    }
+    at += n;
+    fill_ += static_cast<int>(n);
+    if (fill_ < step_) return;
+    frame_.push_back(static_cast<float>(sum_ / step_));
+    sum_ = 0;
+    fill_ = 0;
+    if (frame_.size() < kHumFrame) continue;
+    const std::vector<float>& power = spectrum_.of(frame_.data());
+    for (std::size_t k = 0; k < logs_.size(); ++k)
+      logs_[k] += std::log10(static_cast<double>(power[k]) + 1e-12);
+    ++frames_;
+    frame_.clear();
+  }
+}
+
+// Returns by how much the second strongest of the multiples stands out [dB].
+double HumKernel::stands_out(double hz) const {
+  const double width = rate_ / kHumFrame;
+  const auto level = [&](double of) {
+    const auto k = static_cast<std::size_t>(std::lround(of / width));
+    return k < logs_.size() ? 10 * logs_[k] / static_cast<double>(frames_) : -1e9;
+  };
+  std::vector<double> lines;
+  for (int m = 1; m <= 5 && m * hz + 12 < rate_ / 2; ++m) {
+    double line = -1e9;
+    for (const double off : {-width, 0.0, width}) line = std::max(line, level(m * hz + off));
+    std::vector<double> beside;
+    for (double off = 4; off <= 12; off += width)
+      for (const double at : {m * hz - off, m * hz + off}) beside.push_back(level(at));
+    std::nth_element(beside.begin(),
+                     beside.begin() + static_cast<std::ptrdiff_t>(beside.size() / 2), beside.end());
+    lines.push_back(line - beside[beside.size() / 2]);
+  }
+  if (lines.size() < 2) return 0;
+  std::nth_element(lines.begin(), lines.begin() + 1, lines.end(), std::greater<>());
+  return lines[1];
+}
+
+void HumKernel::finish(MeasureValues& out) {
+  if (frames_ == 0) return;
+  const double at50 = stands_out(50), at60 = stands_out(60);
+  out[Measure::hum] = static_cast<float>(std::max({at50, at60, 0.0}));
+  out[Measure::hum_hz] = at50 >= at60 ? 50.0F : 60.0F;
+}
+
+}  // namespace melflow
