@@ -191,6 +191,33 @@ Json of_pipeline(const ParityQuestion& question, const ParityLibrary* library) {
   return out;
 }
 
+// The front end of a model's file, with the keys that --set gives beside it.
+Json of_model(const ParityQuestion& question) {
+  if (!question.presets.empty() || !question.node.empty() || !question.overrides.vars.empty())
+    throw UsageError(
+        "--preset, --node and --var: --reference transformers compares by a model's file alone; "
+        "leave them out");
+  Value model = Value::map({{kModelFileKey, Value::scalar(question.model, {}, true), {}}});
+  Value graph = Value::map({{"model", std::move(model), {}}});
+  Value root = Value::map({{"graph", std::move(graph), {}}});
+  Problems problems;
+  apply_overrides(root, question.overrides.assignments(), problems);
+  if (root.entries().size() > 1 || root.find("graph")->entries().size() > 1)
+    problems.add({}, "--set: only keys of the model can be set here, as in model.dither=0");
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  const Value& preset = *root.find("graph")->find("model");
+  const ModelFrontEnd of = read_model_file(preset);
+  if (of.title.find(fmt::format(" of {} ", kTransformersLibrary)) == std::string::npos)
+    throw RunError(
+        fmt::format("{}: is read as {}, and --reference transformers compares with "
+                    "classes of transformers alone",
+                    excerpt(question.model), of.title));
+  std::vector<std::string> changed;
+  for (const Value::Entry& e : preset.entries())
+    if (e.key != kModelFileKey) changed.push_back(e.key);
+  return {{"reference", question.library}, {"model", json_of(preset)}, {"changed", changed}};
+}
+
 }  // namespace
 
 const std::vector<ParityLibrary>& parity_libraries() {
@@ -224,6 +251,7 @@ Json mel_settings(const Value& options, const std::string& where) {
 }
 
 Json parity_options(const ParityQuestion& question) {
+  if (!question.model.empty()) return of_model(question);
   const auto& all = parity_libraries();
   const auto library = std::find_if(
       all.begin(), all.end(), [&](const ParityLibrary& l) { return l.name == question.library; });

@@ -90,6 +90,36 @@ TEST_CASE("parity: arguments that do not fit are refused before Python is starte
        {set("mel.n_mels=64"), 1, "melflow verify-parity: this needs Python"}});
 }
 
+TEST_CASE("parity: a model that Transformers does not take is refused before Python is started") {
+  const TempFolder folder;
+  write_clip(folder / "a.wav", 16000, 0.5);
+  fs::create_directory(folder / "whisper");
+  write_text(folder / "whisper" / "preprocessor_config.json",
+             R"({"feature_extractor_type": "WhisperFeatureExtractor", "hop_length": 160})");
+  write_text(folder / "fbank.conf", "--num-mel-bins=40\n");
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--reference", "transformers"});
+    return more;
+  };
+  check_messages(
+      folder,
+      {{with({}), 2, "--reference transformers requires the folder of a model as the first FILE"},
+       {with({"nowhere"}), 78, "nowhere: cannot be read: No such file or directory"},
+       {with({"fbank.conf", "a.wav"}), 1,
+        "melflow: fbank.conf: is read as compute-fbank-feats of Kaldi, and --reference "
+        "transformers compares with classes of transformers alone\n"},
+       {with({"whisper", "--set", "model.hop_lenght=3"}), 78,
+        "hop_lenght: WhisperFeatureExtractor is not known to have this key"},
+       {with({"whisper", "--set", "mel.n_mels=3"}), 78, "mel.n_mels: there is no node 'mel'"},
+       {with({"whisper", "--set", "memory.host=1GiB"}), 78,
+        "--set: only keys of the model can be set here, as in model.dither=0"},
+       {with({"whisper", "--preset", "whisper"}), 2,
+        "melflow: --preset, --node and --var: --reference transformers compares by a model's file "
+        "alone; leave them out\n"},
+       {with({"whisper", "--set", "model.hop_length=320", "a.wav"}), 1,
+        "melflow verify-parity: this needs Python"}});
+}
+
 TEST_CASE("parity: a pipeline without a mel node that can be compared is refused") {
   const TempFolder folder;
   write_clip(folder / "a.wav", 16000, 0.5);
