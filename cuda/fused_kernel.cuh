@@ -98,10 +98,9 @@ FusedKernel fused_kernel_of(SampleType samples, NumberType operands) {
     case NumberType::bfloat16:
       return is_int16 ? fused_kernel<S, std::int16_t, NumberType::bfloat16>
                       : fused_kernel<S, float, NumberType::bfloat16>;
-    case NumberType::int16:  // for samples only
-      break;
+    default:  // no operands of the kernel
+      return nullptr;
   }
-  return nullptr;
 }
 
 }  // namespace melflow::cuda

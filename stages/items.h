@@ -226,9 +226,12 @@ struct FeatureInfo {
   std::vector<double> column_hz;  ///< [columns] centre frequencies, NaN for an energy; or empty
   int energy_column = -1;         ///< the column of the log energy, -1 without one
   bool is_log = false;            ///< logarithmic, so that a cepstrum can be computed
-  bool is_full_scale = false;     ///< samples for which 1 is full scale, as int16 stores them
-  std::string unit;               ///< "dB", "ln power", ...
-  std::string preset;             ///< "whisper, with n_mels changed"; "" without one
+  /// float32, in which stages compute and which a reader may ask for in another type; or that of
+  /// integers, which stay as they are made.
+  NumberType type = NumberType::float32;
+  bool is_full_scale = false;  ///< samples for which 1 is full scale, as int16 stores them
+  std::string unit;            ///< "dB", "ln power", ...
+  std::string preset;          ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
   /// Returns the frames of a recording of so many samples at `sample_rate`; empty where unknown.
   std::function<std::int64_t(std::int64_t)> frames_of;
@@ -237,14 +240,16 @@ struct FeatureInfo {
   std::shared_ptr<ComputedBy> computed_by = std::make_shared<ComputedBy>();
 
   [[nodiscard]] bool is_samples() const { return axis.empty(); }
+  [[nodiscard]] bool has_integers() const { return is_integer(type); }
   [[nodiscard]] std::size_t values_per_row() const {
     return static_cast<std::size_t>(frames > 0 ? frames : 1) * static_cast<std::size_t>(columns);
   }
 };
 
-/// Rows of one block of one file, [row_count, frames, columns] of `type`. The type is other than
-/// float32 only where the values are final and all readers asked for the same other type by
-/// require_rows() (stages/row_type.h), which every stage that takes rows calls.
+/// Rows of one block of one file, [row_count, frames, columns] of `type`. Of integers that is the
+/// type of FeatureInfo. Else it is other than float32 only where the values are final and all
+/// readers asked for the same other type by require_rows() (stages/row_type.h), which every stage
+/// that takes rows calls.
 struct MelPart {
   std::shared_ptr<const Buffer> data;
   NumberType type = NumberType::float32;

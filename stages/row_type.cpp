@@ -22,6 +22,20 @@ NumberType required_rows(const Requirements& required) {
 }
 
 void check_dtype(const FeatureInfo& info, NumberType dtype, PlanCheck& check) {
+  if (info.has_integers()) {
+    if (dtype != NumberType::float32 && dtype != info.type)
+      check.error("dtype", fmt::format("what arrives are integers of {}, which are stored as they "
+                                       "are; leave it out, or change dtype of the node that makes "
+                                       "them",
+                                       to_text(info.type)));
+    return;
+  }
+  if (is_integer(dtype) && dtype != NumberType::int16)
+    check.error("dtype", fmt::format("{} holds integers, which a node python or onnx gives by a "
+                                     "dtype of its own, and what arrives is {}{}; store float32, "
+                                     "float16 or bfloat16",
+                                     to_text(dtype), info.name,
+                                     info.unit.empty() ? "" : " in " + info.unit));
   if (dtype == NumberType::int16 && !info.is_full_scale)
     check.error("dtype", fmt::format("int16 holds samples of which 1 is full scale (stage "
                                      "samples), and what arrives is {} in {}; store float32, "
@@ -31,6 +45,20 @@ void check_dtype(const FeatureInfo& info, NumberType dtype, PlanCheck& check) {
     check.warning("dtype",
                   "float16 holds 6e-8 to 65504, and these values are not logarithms: quiet ones "
                   "become 0, and files with louder ones fail");
+}
+
+NumberType stored_type(const FeatureInfo& info, NumberType dtype) {
+  return info.has_integers() ? info.type : dtype;
+}
+
+bool refuse_integers(const FeatureInfo& info, PlanCheck& check) {
+  if (!info.has_integers()) return false;
+  check.error("from",
+              fmt::format("what arrives are integers of {}, and this node computes with floats; "
+                          "write or deliver them as they are, or leave out dtype of the node that "
+                          "makes them",
+                          to_text(info.type)));
+  return true;
 }
 
 std::optional<ItemError> unstorable(const float* values, std::int64_t first_row, std::int64_t rows,

@@ -66,7 +66,7 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
             name, n.info->name));
       info_ = batches->inputs().front().rows;
       row_name_ = batches->inputs().front().name;
-      type_ = batches->type();
+      type_ = batches->inputs().front().type;
       settings_ = to_json(n.stage->feature_settings());
       fingerprint_ = feature_fingerprint(n.stage->feature_settings());
     } else if (input == Input::listed) {

@@ -17,6 +17,7 @@ namespace nb = nanobind;
 
 inline nb::dlpack::dtype dtype_of(NumberType type) {
   using Code = nb::dlpack::dtype_code;
+  const auto bits = static_cast<std::uint8_t>(8 * size_of(type));
   switch (type) {
     case NumberType::float32:
       return {static_cast<std::uint8_t>(Code::Float), 32, 1};
@@ -24,10 +25,16 @@ inline nb::dlpack::dtype dtype_of(NumberType type) {
       return {static_cast<std::uint8_t>(Code::Float), 16, 1};
     case NumberType::bfloat16:
       return {static_cast<std::uint8_t>(Code::Bfloat), 16, 1};
+    case NumberType::uint8:
+    case NumberType::uint16:
+      return {static_cast<std::uint8_t>(Code::UInt), bits, 1};
+    case NumberType::int8:
     case NumberType::int16:
+    case NumberType::int32:
+    case NumberType::int64:
       break;
   }
-  return {static_cast<std::uint8_t>(Code::Int), 16, 1};
+  return {static_cast<std::uint8_t>(Code::Int), bits, 1};
 }
 
 /// Makes an array that owns its data.

@@ -121,6 +121,13 @@ void bind_audio_rows(nb::module_& m) {
       .def_prop_ro("name", [](const AudioRows& r) { return r.chain().row_name(); })
       .def_prop_ro("unit", [](const AudioRows& r) { return r.chain().info().unit; })
       .def_prop_ro("frames", [](const AudioRows& r) { return r.chain().info().frames; })
+      // Rows in a second of a recording; 0: not known.
+      .def_prop_ro("rows_per_second",
+                   [](const AudioRows& r) {
+                     const FeatureInfo& info = r.chain().info();
+                     const int hop = info.is_samples() ? 1 : info.hop;
+                     return hop > 0 ? static_cast<double>(info.sample_rate) / hop : 0.0;
+                   })
       .def_prop_ro("fingerprint", [](const AudioRows& r) { return r.chain().fingerprint(); })
       .def_prop_ro("label_names", [](const AudioRows& r) { return r.manifest().label_names(); })
       .def_prop_ro("split_names", [](const AudioRows& r) { return r.manifest().split_names(); })

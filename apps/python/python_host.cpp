@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -106,7 +107,7 @@ class LockSampler final : public EndsWithPython {
   std::atomic<std::size_t> looks_ = 0, held_ = 0;
 };
 
-using GivenArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using GivenArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
 PythonAnswer failed(std::string why) {
   return {PythonAnswer::Outcome::failed, std::move(why), {}, {}};
@@ -122,8 +123,8 @@ nb::list list_of(std::vector<PythonArray> arrays) {
   return out;
 }
 
-// Converts an Answer of melflow/call_results.py.
-PythonAnswer answer(const nb::handle& given) {
+// Converts an Answer of melflow/call_results.py, with results of `type`.
+PythonAnswer answer(const nb::handle& given, NumberType type) {
   const auto parts = nb::cast<nb::tuple>(given);
   const auto outcome = nb::cast<std::string>(parts[0]);
   PythonAnswer out;
@@ -131,12 +132,15 @@ PythonAnswer answer(const nb::handle& given) {
                 : outcome == "skipped" ? PythonAnswer::Outcome::skipped
                                        : PythonAnswer::Outcome::failed;
   out.reason = nb::cast<std::string>(parts[1]);
+  out.results.type = type;
   for (const nb::handle one : nb::cast<nb::list>(parts[2])) {
     const auto result = nb::cast<GivenArray>(one);
     std::vector<std::size_t>& shape = out.results.shapes.emplace_back();
     for (std::size_t i = 0; i < result.ndim(); ++i) shape.push_back(result.shape(i));
-    std::vector<float>& to = out.results.values;
-    to.insert(to.end(), result.data(), result.data() + result.size());
+    if (result.dtype() != dtype_of(type))
+      throw std::logic_error("a result of another type than that of its node");
+    const auto* from = static_cast<const std::byte*>(result.data());
+    out.results.values.insert(out.results.values.end(), from, from + result.nbytes());
   }
   out.notes = nb::cast<std::vector<std::string>>(parts[3]);
   return out;
@@ -158,7 +162,7 @@ class Stream final : public PythonStream {
     const WithinPython python;
     if (!python || !stream_.is_valid()) return failed("Python is shutting down");
     try {
-      return answer(stream_(list_of(std::move(blocks)), sample_rate, is_last));
+      return answer(stream_(list_of(std::move(blocks)), sample_rate, is_last), NumberType::float32);
     } catch (const nb::python_error& error) {
       return failed(text_of(error));
     }
@@ -171,8 +175,9 @@ class Stream final : public PythonStream {
 
 class Function final : public PythonFunction {
  public:
-  Function(nb::object call, bool is_here)
-      : call_(std::move(call)),
+  Function(nb::object call, bool is_here, NumberType type)
+      : type_(type),
+        call_(std::move(call)),
         function_(call_.attr("function")),
         hash_(nb::cast<std::string>(call_.attr("source_hash"))),
         sampler_(is_here ? std::make_unique<LockSampler>() : nullptr) {}
@@ -201,7 +206,7 @@ class Function final : public PythonFunction {
       std::vector<PythonAnswer> out;
       for (const nb::handle one :
            nb::cast<nb::list>(function_(list_of(std::move(arrays)), sample_rate)))
-        out.push_back(answer(one));
+        out.push_back(answer(one, type_));
       return out;
     } catch (const nb::python_error& error) {
       return {count, failed(text_of(error))};
@@ -223,6 +228,7 @@ class Function final : public PythonFunction {
   }
 
  private:
+  const NumberType type_;  // of its results
   nb::object call_, function_;
   std::string hash_;
   const std::unique_ptr<LockSampler> sampler_;  // null: other processes are called
@@ -326,8 +332,9 @@ class Host final : public PythonHost {
     try {
       return std::make_shared<Function>(
           class_of_calls()(call.function, call.arguments, call.gives, call.processes,
-                           call.timeout_seconds, call.batch, call.has_blocks, call.columns),
-          call.processes == 0);
+                           call.timeout_seconds, call.batch, call.has_blocks, call.columns,
+                           to_text(call.type)),
+          call.processes == 0, call.type);
     } catch (const nb::python_error& error) {
       throw RunError(text_of(error));
     }

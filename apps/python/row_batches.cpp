@@ -19,8 +19,8 @@ constexpr std::uint64_t kMostReplaced = 100;  // attempts per sample
 
 }  // namespace
 
-RowBatches::Rows::Rows(Input input, bool samples_are_recordings)
-    : Input(std::move(input)), is_ragged(samples_are_recordings) {
+RowBatches::Rows::Rows(Input input, bool samples_are_recordings, bool packs_samples)
+    : Input(std::move(input)), is_ragged(samples_are_recordings), packs(packs_samples) {
   if (!is_ragged) std::partial_sum(counts.begin(), counts.end(), std::back_inserter(ends));
   const std::size_t columns = reader->row_shape().empty() ? 1 : reader->row_shape().back();
   for (std::size_t at = 0; at < mean.size(); at += columns) {
@@ -58,15 +58,22 @@ SampleBatch::Rows RowBatches::Rows::read(const std::vector<std::int64_t>& number
   const bool converts = (as_float32 || !scales.empty()) && stored_type != NumberType::float32;
   const std::vector<std::size_t>& shape = reader->row_shape();
   const std::vector<RowReader::Range> ranges = of(numbers);
-  std::uint64_t longest = 1;
-  for (const RowReader::Range& rows : ranges) longest = std::max(longest, rows.count);
+  std::uint64_t longest = 1, all = 0;
+  std::vector<std::uint64_t> before;  // rows of packed samples
+  for (const RowReader::Range& rows : ranges) {
+    longest = std::max(longest, rows.count);
+    before.push_back(all);
+    all += rows.count;
+  }
   SampleBatch::Rows out(reader->pool(), converts ? NumberType::float32 : stored_type,
-                        numbers.size(), shape, is_ragged ? std::optional(longest) : std::nullopt);
+                        packs ? 1 : numbers.size(), shape,
+                        is_ragged ? std::optional(packs ? all : longest) : std::nullopt);
   const std::size_t values = reader->values_per_row();
   const std::size_t row_bytes = values * size_of(out.type);
   const std::size_t sample_bytes = longest * row_bytes;
   // Values that are converted or scaled after reading should stay in the cache.
-  scratch.streams = !converts && scales.empty() && numbers.size() * sample_bytes >= kBeyondCaches;
+  scratch.streams = !converts && scales.empty() &&
+                    (packs ? all * row_bytes : numbers.size() * sample_bytes) >= kBeyondCaches;
   // Reads samples by position in the file, so that each chunk is unpacked once.
   std::vector<std::size_t> by_place(numbers.size());
   std::iota(by_place.begin(), by_place.end(), 0);
@@ -77,7 +84,7 @@ SampleBatch::Rows RowBatches::Rows::read(const std::vector<std::int64_t>& number
   std::vector<std::byte> stored;
   for (const std::size_t place : by_place) {
     const RowReader::Range& rows = ranges[place];
-    std::byte* to = out.data.data() + place * sample_bytes;
+    std::byte* to = out.data.data() + (packs ? before[place] * row_bytes : place * sample_bytes);
     if (converts) {
       stored.resize(rows.count * reader->row_bytes());
       reader->read(rows, stored.data(), scratch);
@@ -93,7 +100,7 @@ SampleBatch::Rows RowBatches::Rows::read(const std::vector<std::int64_t>& number
       const std::int64_t group = groups.empty() ? 0 : groups[range_with(numbers[place])];
       scales[static_cast<std::size_t>(group)]->run(scaled, scaled);
     }
-    std::memset(to + rows.count * row_bytes, 0, sample_bytes - rows.count * row_bytes);
+    if (!packs) std::memset(to + rows.count * row_bytes, 0, sample_bytes - rows.count * row_bytes);
     if (is_ragged) out.lengths[place] = static_cast<std::int64_t>(rows.count);
   }
   reader->confirm();
@@ -106,7 +113,8 @@ RowBatches::RowBatches(std::shared_ptr<const EpochOrder> order, Settings setting
       settings_(std::move(settings)),
       queue_(std::make_unique<BatchQueue<Batch>>(settings_.prefetch, order_->count())) {
   check_process();
-  for (Input& input : settings_.inputs) inputs_.emplace_back(std::move(input), settings_.is_ragged);
+  for (Input& input : settings_.inputs)
+    inputs_.emplace_back(std::move(input), settings_.is_ragged, settings_.packs);
   for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
     if (!add_thread(threads_, "rows", [this] { work(); }) && threads_.empty())
       throw RunError(no_thread_text("the loader of rows"));
@@ -135,21 +143,21 @@ void RowBatches::replace_lost(EpochOrder::Batch& batch, const Scratches& scratch
   if (places.empty()) return;
   const std::vector<std::int64_t> lost = samples;
   std::vector<std::uint64_t> attempts(samples.size());
-  const auto length = [this](std::int64_t s) {
-    return static_cast<std::int64_t>(inputs_.front().of(s).count);
-  };
   const auto other = [&](std::size_t place) {
     std::int64_t out = -1;
-    for (std::uint64_t i = 0; i < order_->samples() && (out < 0 || length(out) > batch.longest);
-         ++i)
+    for (std::uint64_t i = 0;
+         i < order_->samples() && (out < 0 || !order_->fits(out, lost[place], batch)); ++i)
       out = order_->other(lost[place], attempts[place]++);
     return out;
   };
   for (std::uint64_t attempt = 0; !places.empty(); ++attempt) {
-    if (attempt == kMostReplaced)
-      throw RunError(
-          fmt::format("{} samples one after the other cannot be read any more; the last one: {}",
-                      kMostReplaced + 1, inputs_.front().reader->last_loss()));
+    if (attempt == kMostReplaced) {
+      const std::string source = order_->source_of(lost[places.front()]);
+      throw RunError(fmt::format(
+          "{} samples one after the other {}cannot be read any more; the last one: {}",
+          kMostReplaced + 1, source.empty() ? source : fmt::format("of the source {} ", source),
+          inputs_.front().reader->last_loss()));
+    }
     std::vector<std::int64_t> others;
     for (const std::size_t p : places) others.push_back(samples[p] = other(p));
     std::vector<std::size_t> still;

@@ -36,6 +36,8 @@ class RowBatches final : public EndsWithPython {
   struct Settings {
     std::vector<Input> inputs;  ///< with the same samples
     bool is_ragged = false;     ///< samples are whole recordings
+    /// These follow one another in one row of the batch, [1, all rows, columns], without padding.
+    bool packs = false;
     std::size_t rank = 0;
     std::size_t prefetch = 4, threads = 1;
     std::size_t ahead = 0;  ///< the rows of this many further batches are prefetched
@@ -58,14 +60,14 @@ class RowBatches final : public EndsWithPython {
  private:
   // An input with what follows from it.
   struct Rows : Input {
-    Rows(Input input, bool samples_are_recordings);
+    Rows(Input input, bool samples_are_recordings, bool packs_samples);
     [[nodiscard]] std::size_t range_with(std::int64_t sample) const;
     [[nodiscard]] RowReader::Range of(std::int64_t sample) const;
     [[nodiscard]] std::vector<RowReader::Range> of(const std::vector<std::int64_t>& samples) const;
     [[nodiscard]] SampleBatch::Rows read(const std::vector<std::int64_t>& samples,
                                          RowReader::Scratch& scratch) const;
 
-    bool is_ragged;
+    bool is_ragged, packs;
     std::vector<std::int64_t> ends;  // number of samples up to the end of each range of rows
     std::vector<std::shared_ptr<const FinishStep>> scales;  // by group
   };

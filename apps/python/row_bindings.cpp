@@ -8,6 +8,7 @@
 
 #include "apps/python/arrays.h"
 #include "apps/python/file_rows.h"
+#include "apps/python/joined_rows.h"
 #include "apps/python/list_columns.h"
 #include "apps/python/process.h"
 #include "apps/python/row_batches.h"
@@ -163,6 +164,7 @@ nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t c
 
 }  // namespace
 
+void bind_order(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_rows(nb::module_& m) {
   nb::class_<RowReader>(m, "RowReader")
@@ -171,38 +173,19 @@ void bind_rows(nb::module_& m) {
       .def_prop_ro("row_shape", &RowReader::row_shape)
       .def_prop_ro("row_bytes", &RowReader::row_bytes);
   nb::class_<FileRows, RowReader>(m, "FileRows");
+  nb::class_<JoinedRows, RowReader>(m, "JoinedRows")
+      .def(
+          "__init__",
+          [](JoinedRows* self, std::vector<std::shared_ptr<RowReader>> parts, const Numbers& rows) {
+            new (self) JoinedRows({parts.begin(), parts.end()}, copy_of(rows));
+          },
+          nb::arg("parts"), nb::arg("rows"));
   m.def("open_file", &open_file, nb::arg("path"));
   m.def("rows_hash", &hash_of, nb::arg("rows"));
   m.def(
       "run_hash", [](const std::string& path) { return FeatureFile(path).text("run_hash"); },
       nb::arg("path"));
-  nb::class_<EpochOrder>(m, "EpochOrder")
-      .def(
-          "__init__",
-          [](EpochOrder* self, std::uint64_t samples, const Numbers& lengths, const Numbers& places,
-             std::uint64_t listed, bool shuffles, std::size_t bucket, std::uint64_t seed,
-             std::uint64_t epoch, std::size_t size, std::size_t max_rows, std::size_t ranks,
-             bool drop_last, std::uint64_t begin, const Numbers& together,
-             const Numbers& rows_together, std::int64_t window) {
-            const WithoutLock free;
-            new (self) EpochOrder({samples,
-                                   copy_of(lengths),
-                                   copy_of(places),
-                                   listed,
-                                   shuffles,
-                                   bucket,
-                                   seed,
-                                   epoch,
-                                   {size, max_rows, ranks},
-                                   drop_last,
-                                   begin,
-                                   {copy_of(together), copy_of(rows_together), window}});
-          },
-          nb::arg("samples"), nb::arg("lengths"), nb::arg("places"), nb::arg("listed"),
-          nb::arg("shuffles"), nb::arg("bucket"), nb::arg("seed"), nb::arg("epoch"),
-          nb::arg("size"), nb::arg("max_rows"), nb::arg("ranks"), nb::arg("drop_last"),
-          nb::arg("begin"), nb::arg("together"), nb::arg("rows_together"), nb::arg("window"))
-      .def("count", &EpochOrder::count);
+  bind_order(m);
   nb::class_<RowBatches::Input>(m, "BatchRows")
       .def(
           "__init__",
@@ -220,13 +203,13 @@ void bind_rows(nb::module_& m) {
       .def(
           "__init__",
           [](RowBatches* self, std::shared_ptr<EpochOrder> order,
-             std::vector<RowBatches::Input> inputs, bool is_ragged, std::size_t rank,
+             std::vector<RowBatches::Input> inputs, bool is_ragged, bool packs, std::size_t rank,
              std::size_t prefetch, std::size_t threads, std::size_t ahead) {
-            new (self) RowBatches(std::move(order),
-                                  {std::move(inputs), is_ragged, rank, prefetch, threads, ahead});
+            new (self) RowBatches(std::move(order), {std::move(inputs), is_ragged, packs, rank,
+                                                     prefetch, threads, ahead});
           },
-          nb::arg("order"), nb::arg("inputs"), nb::arg("is_ragged"), nb::arg("rank"),
-          nb::arg("prefetch"), nb::arg("threads"), nb::arg("ahead"))
+          nb::arg("order"), nb::arg("inputs"), nb::arg("is_ragged"), nb::arg("packs"),
+          nb::arg("rank"), nb::arg("prefetch"), nb::arg("threads"), nb::arg("ahead"))
       .def("take", &take_rows, nb::arg("seconds"))
       .def("stop", &RowBatches::stop, nb::call_guard<WithoutLock>());
 }

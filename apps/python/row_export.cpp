@@ -32,8 +32,8 @@ using RowHashes = std::vector<std::uint64_t>;
 
 std::vector<float> floats_in(const StoredRows& rows, NumberType type) {
   std::vector<float> out(rows.size() / size_of(type));
-  if (type == NumberType::int16)  // the whole numbers, not their share of full scale
-    std::copy_n(reinterpret_cast<const std::int16_t*>(rows.data()), out.size(), out.begin());
+  if (is_integer(type))  // of samples the whole numbers, not their share of full scale
+    integers_to(rows.data(), out.size(), type, out.data());
   else
     to_float(rows.data(), out.size(), type, out.data());
   return out;

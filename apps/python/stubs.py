@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent / "melflow"))
 import stage_tables  # noqa: E402
 
 HEAD = '''from os import PathLike
-from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from .graph import Node, Source
 
@@ -50,11 +50,18 @@ def method(stage, table, of_node):
     return f'    def {stage}({first}, *, name: Optional[str] = ...{options}) -> Node:\n        """{text}\n        """\n'
 
 
+def mel_options(table):
+    """The options of the stage mel that melflow.features takes, beside its own arguments."""
+    lines = "".join(f"    {argument}: Optional[{union(kinds_of(table['properties'][option]))}]\n"
+                    for argument, option in stage_tables.arguments_of(table).items() if option != "sample_rate")
+    return "\nclass MelOptions(TypedDict, total=False):\n" + lines
+
+
 def main():
     out, *program = sys.argv[1:]
     schema = subprocess.run([*program, "stages", "--json-schema"], check=True, capture_output=True, text=True).stdout
     tables = stage_tables.stage_tables(schema)
-    text = HEAD + "\nclass GraphStages:\n"
+    text = HEAD + mel_options(tables["mel"]) + "\nclass GraphStages:\n"
     text += "".join(method(stage, table, False) for stage, table in tables.items())
     text += "\nclass NodeStages:\n"
     text += "".join(method(stage, table, True) for stage, table in tables.items() if not stage_tables.is_source(table))

@@ -163,19 +163,18 @@ class OutputCheck {
           "values is not among them",
           expected_.node, one_line(v.file), place->entry->count - 1, width,
           v.row + static_cast<std::int64_t>(rows) - 1, v.column, columns);
-    const std::vector<float> got =
-        place->file->read_rows(static_cast<std::uint64_t>(place->entry->offset + v.row), rows);
+    const std::vector<double> got = place->file->read_rows<double>(
+        static_cast<std::uint64_t>(place->entry->offset + v.row), rows);
     compare(v, wanted, got, columns, width);
   }
 
   // Reports the first value that differs, and how many do.
   void compare(const ExpectedValues& v, const std::vector<double>& wanted,
-               const std::vector<float>& got, std::uint64_t columns, std::uint64_t width) {
+               const std::vector<double>& got, std::uint64_t columns, std::uint64_t width) {
     std::size_t wrong = 0, at = 0;
     double largest = 0;
     const auto value = [&](std::size_t i) {
-      return static_cast<double>(
-          got[i / columns * width + static_cast<std::uint64_t>(v.column) + i % columns]);
+      return got[i / columns * width + static_cast<std::uint64_t>(v.column) + i % columns];
     };
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const double difference = std::abs(value(i) - wanted[i]);

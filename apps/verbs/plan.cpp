@@ -30,6 +30,7 @@
 #include "stages/containers/container.h"
 #include "stages/corpus/frozen_corpus.h"
 #include "stages/files/own_file.h"
+#include "stages/model_files/model_file.h"
 #include "stages/output/row_sink.h"
 #include "stages/run_task.h"
 
@@ -128,6 +129,12 @@ void keep_numbers(const Value& planned, Value& stored) {
   const Value* of_plan = planned.find("graph");
   Value* graph = stored.find("graph");
   if (of_plan == nullptr || graph == nullptr) return;
+  // A model's file may stand for several nodes.
+  for (const Value::Entry& node : graph->entries())
+    if (const Value* preset = node.value.find("preset"); preset && is_model_file(*preset)) {
+      *graph = *of_plan;
+      return;
+    }
   for (Value::Entry& node : graph->entries())
     for (Value::Entry& option : node.value.entries())
       if (const Value* as_planned = of_plan->find(node.key))

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 #include "pipeline/base/float16.h"
 
@@ -49,6 +51,10 @@ std::int16_t largest_of(const std::int16_t* values, std::size_t count) {
   return largest;
 }
 
+[[noreturn]] void refuse(NumberType type) {
+  throw std::logic_error(std::string("no floats are stored as ") + to_text(type));
+}
+
 // Finds the first value whose bits without the sign are at least `limit`. Vectors scan each piece.
 template <class Bits>
 std::int64_t first_from(const Bits* values, std::size_t count, Bits limit) {
@@ -76,13 +82,22 @@ const char* to_text(NumberType type) {
       return "bfloat16";
     case NumberType::int16:
       return "int16";
+    case NumberType::int8:
+      return "int8";
+    case NumberType::uint8:
+      return "uint8";
+    case NumberType::uint16:
+      return "uint16";
+    case NumberType::int32:
+      return "int32";
+    case NumberType::int64:
+      return "int64";
   }
   return "?";
 }
 
 std::optional<NumberType> number_type(std::string_view name) {
-  for (const NumberType type :
-       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
+  for (const NumberType type : kNumberTypes)
     if (name == to_text(type)) return type;
   return std::nullopt;
 }
@@ -96,6 +111,8 @@ void from_float(std::span<const float> values, NumberType type, void* out) {
     to_float16(values, halves);
   else if (type == NumberType::int16)
     to_int16(values.data(), values.size(), static_cast<std::int16_t*>(out));
+  else if (is_integer(type))
+    refuse(type);
   else
     std::transform(values.begin(), values.end(), halves, to_bfloat16);
 }
@@ -107,12 +124,45 @@ void to_float(const void* values, std::size_t count, NumberType type, float* out
     std::memcpy(out, values, count * sizeof(float));
   else if (type == NumberType::int16)
     from_int16(static_cast<const std::int16_t*>(values), count, out);
+  else if (is_integer(type))
+    refuse(type);
   else
     std::transform(halves, halves + count, out,
                    type == NumberType::float16 ? from_float16 : from_bfloat16);
 }
 
+template <class Number>
+void integers_to(const void* values, std::size_t count, NumberType type, Number* out) {
+  const auto from = [&](auto first) {
+    using Integer = decltype(first);
+    std::transform(static_cast<const Integer*>(values), static_cast<const Integer*>(values) + count,
+                   out, [](Integer value) { return static_cast<Number>(value); });
+  };
+  switch (type) {
+    case NumberType::int8:
+      return from(std::int8_t{});
+    case NumberType::uint8:
+      return from(std::uint8_t{});
+    case NumberType::int16:
+      return from(std::int16_t{});
+    case NumberType::uint16:
+      return from(std::uint16_t{});
+    case NumberType::int32:
+      return from(std::int32_t{});
+    case NumberType::int64:
+      return from(std::int64_t{});
+    case NumberType::float32:
+    case NumberType::float16:
+    case NumberType::bfloat16:
+      break;
+  }
+  throw std::logic_error(std::string("no integers: ") + to_text(type));
+}
+template void integers_to(const void*, std::size_t, NumberType, float*);
+template void integers_to(const void*, std::size_t, NumberType, double*);
+
 float greatest_of(NumberType type) {
+  if (is_integer(type) && type != NumberType::int16) refuse(type);
   switch (type) {
     case NumberType::float16:
       return 65504.0F;
@@ -120,10 +170,9 @@ float greatest_of(NumberType type) {
       return 0x1.FEp127F;
     case NumberType::int16:
       return (kInt16Steps - 1) / kInt16Steps;
-    case NumberType::float32:
-      break;
+    default:
+      return std::numeric_limits<float>::max();
   }
-  return std::numeric_limits<float>::max();
 }
 
 std::int64_t first_beyond(std::span<const float> values, float limit) {

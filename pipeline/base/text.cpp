@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/base/secrets.h"
+
 namespace melflow {
 namespace {
 

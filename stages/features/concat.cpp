@@ -2,7 +2,7 @@
 //
 // In:  MelBatch, of several nodes.
 // Out: MelBatch: each row is the row of the first input, then that of the second, and so on; if
-//      rows have several frames, this applies to each frame. float32.
+//      rows have several frames, this applies to each frame. float32, or the integers of all inputs.
 //
 // If the rows of an input are unfinished (MelPart::pending), so are those of the output: each
 // pending step applies to the columns of its input.
@@ -86,7 +86,7 @@ class Concat final : public SideBySide {
     for (const Info& i : infos_) {
       const std::size_t rows =
           i->frames > 0 ? 2 : 3 + static_cast<std::size_t>(i->n_fft / std::max(i->hop, 1));
-      waiting += rows * i->values_per_row() * sizeof(float);
+      waiting += rows * i->values_per_row() * size_of(i->type);
     }
     return BufferPool::rounded(input + waiting);
   }
@@ -106,7 +106,7 @@ class Concat final : public SideBySide {
 
   [[nodiscard]] std::shared_ptr<const void> copy(const Slice& rows, std::size_t k) const override {
     const auto& part = *static_cast<const MelPart*>(rows.data.get());
-    const std::size_t bytes = width(part, k) * sizeof(float);
+    const std::size_t bytes = width(part, k) * size_of(part.type);
     auto out = std::make_shared<MelPart>(part);
     auto buffer =
         std::make_shared<Buffer>(pool_->lease(static_cast<std::size_t>(rows.count) * bytes));
@@ -155,25 +155,28 @@ class Concat final : public SideBySide {
     out->row_count = r.count;
     out->last = r.origin.ends();
     out->file = file;
+    out->type = info_->type;
     if (is_pending) set_pending(kinds, *out);
-    auto buffer = std::make_shared<Buffer>(
-        pool_->lease(static_cast<std::size_t>(r.count) * values * sizeof(float)));
+    const std::size_t size = size_of(out->type);
+    auto buffer =
+        std::make_shared<Buffer>(pool_->lease(static_cast<std::size_t>(r.count) * values * size));
     // Unfinished rows are frames.
     const std::size_t frames =
         infos_.front()->frames > 0 ? static_cast<std::size_t>(infos_.front()->frames) : 1;
-    auto* at = buffer->as<float>();
+    std::byte* at = buffer->data();
     for (std::size_t k = 0; k < infos_.size(); ++k) {
-      float* to = at;
-      std::size_t columns = 0;
+      std::byte* to = at;
+      std::size_t bytes = 0;  // of a frame
       for (const Slice& s : r.inputs[k]) {
         const auto& part = *static_cast<const MelPart*>(s.data.get());
-        columns = width(part, k) / frames;
-        const float* from = part.values() + static_cast<std::size_t>(s.skip) * columns * frames;
+        bytes = width(part, k) / frames * size;
+        const std::byte* from =
+            part.data->data() + static_cast<std::size_t>(s.skip) * bytes * frames;
         const std::size_t count = static_cast<std::size_t>(s.count) * frames;
-        for (std::size_t f = 0; f < count; ++f, from += columns, to += values / frames)
-          std::memcpy(to, from, columns * sizeof(float));
+        for (std::size_t f = 0; f < count; ++f, from += bytes, to += values / frames * size)
+          std::memcpy(to, from, bytes);
       }
-      at += columns;
+      at += bytes;
     }
     out->data = std::move(buffer);
     return out;
@@ -210,6 +213,11 @@ class Concat final : public SideBySide {
           "concat takes rows of features, but {0} gives samples; leave {0} out of from, "
           "and give it an output of its own",
           name);
+    if (a.type != b.type)
+      return fmt::format(
+          "{} gives rows of {}, {} of {}; give them the same dtype, or each an output of its own "
+          "(batches takes both: from: [{}, {}])",
+          first, to_text(a.type), name, to_text(b.type), first, name);
     // Steps that remain (MelPart::pending) are for some of the columns, and keep the rows.
     for (const Input* i : {&inputs().front(), &inputs()[k]})
       if (const auto by = i->given.get(property::kResizedBy); by && a.frames == 0)

@@ -17,7 +17,8 @@ Requirements RowStage::require(const Requirements& below) const {
 
 Properties RowStage::plan(const Properties& given, const Requirements&, PlanCheck& check) {
   in_ = given.get_or(property::kFeatures, nullptr);
-  if (!in_) return given;  // the node before reports an error of its own
+  // The node before reports an error of its own.
+  if (!in_ || refuse_integers(*in_, check)) return given;
   auto out = std::make_shared<FeatureInfo>(*in_);
   out->is_full_scale = false;
   step_ = make_step(*in_, *out, check);

@@ -89,6 +89,7 @@ std::shared_ptr<EarlierRows> EarlierRows::find(const std::string& path,
 void EarlierRows::copy(std::span<const std::size_t> entries, RowPartFile& to,
                        std::int64_t at) const {
   const NumberType type = file_.type();
+  const std::size_t row_bytes = to.row_bytes();
   std::int64_t count = 0;
   for (const std::size_t e : entries) count += entry(e).count;
   const std::int64_t first = entry(entries.front()).offset;
@@ -97,17 +98,16 @@ void EarlierRows::copy(std::span<const std::size_t> entries, RowPartFile& to,
   std::int64_t hashed = 0;  // number of its rows that are hashed
   for (std::int64_t done = 0; done < count; done += to.rows_at_once()) {
     const std::int64_t n = std::min(to.rows_at_once(), count - done);
-    std::vector<float> values;
+    std::vector<std::byte> stored;
     {
       const std::lock_guard lock(hdf5_mutex());
-      values =
-          file_.read_rows(static_cast<std::uint64_t>(first + done), static_cast<std::uint64_t>(n));
+      stored = file_.read_stored(static_cast<std::uint64_t>(first + done),
+                                 static_cast<std::uint64_t>(n));
     }
-    const std::size_t per_row = values.size() / static_cast<std::size_t>(n);
     for (std::int64_t row = 0; row < n;) {
       const std::int64_t rows = std::min(n - row, entry(entries[of]).count - hashed);
-      hash.add(values.data() + static_cast<std::size_t>(row) * per_row,
-               static_cast<std::size_t>(rows) * per_row, NumberType::float32, type);
+      hash.add(stored.data() + static_cast<std::size_t>(row) * row_bytes,
+               static_cast<std::size_t>(rows) * row_bytes);
       row += rows;
       hashed += rows;
       if (hashed < entry(entries[of]).count) break;
@@ -116,7 +116,8 @@ void EarlierRows::copy(std::span<const std::size_t> entries, RowPartFile& to,
       hashed = 0;
       ++of;
     }
-    to.write(at + done, values.data(), n);
+    const RowRange range{at + done, stored.data(), n, type};
+    to.write({&range, 1});
   }
 }
 

@@ -177,7 +177,7 @@ class Hdf5Write final : public RowSink {
   }
 
   [[nodiscard]] std::int64_t chunk_rows() const {
-    const std::size_t row_bytes = info().values_per_row() * size_of(options_.dtype);
+    const std::size_t row_bytes = info().values_per_row() * size_of(target().dtype);
     const std::size_t bytes = options_.chunk.value_or(chunk_for(options_.access)).count;
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / row_bytes));
   }
@@ -185,17 +185,17 @@ class Hdf5Write final : public RowSink {
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            const Opening& opening) const override {
     if (!is_chunked())
-      return std::make_unique<RowFile>(path, info().name, options_.dtype, info().values_per_row(),
+      return std::make_unique<RowFile>(path, info().name, target().dtype, info().values_per_row(),
                                        opening);
     const Shape shape = shape_of(info(), 0);
     return std::make_unique<ChunkedRowFile>(
-        path, info().name, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()),
+        path, info().name, target().dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()),
         opening, ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});
   }
 
   [[nodiscard]] std::size_t file_memory(int threads, std::size_t files) const override {
     if (!is_chunked()) return 0;
-    const std::size_t row_bytes = info().values_per_row() * size_of(options_.dtype);
+    const std::size_t row_bytes = info().values_per_row() * size_of(target().dtype);
     return ChunkSpace::most(static_cast<std::size_t>(chunk_rows()) * row_bytes, level(), threads,
                             files);
   }

@@ -60,7 +60,13 @@ class KaldiWrite final : public RowSink, public RefusesUpdate {
   explicit KaldiWrite(const KaldiWriteOptions& options) : RowSink(options), options_(options) {}
 
   Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
-    if (target().dtype != NumberType::float32)
+    const auto rows = given.get_or(property::kFeatures, nullptr);
+    if (rows && rows->has_integers())
+      check.error("from",
+                  fmt::format("archives of Kaldi are float32, and what arrives are integers "
+                              "of {}; write them by hdf5_write, npy_write or tar_write",
+                              to_text(rows->type)));
+    else if (target().dtype != NumberType::float32)
       check.error("dtype",
                   "archives of Kaldi are float32; omit dtype, or write 16 bits by "
                   "hdf5_write or npy_write");

@@ -78,7 +78,14 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
   info_ = given.get_or(property::kFeatures, nullptr);
   libraries_ = given.get_or(property::kLibraries, std::string());
   is_routed_by_content_ = given.get_or(property::kIsRoutedByContent, false);
-  if (info_) check_dtype(*info_, target_.dtype, check);
+  if (info_) {
+    check_dtype(*info_, target_.dtype, check);
+    target_.dtype = stored_type(*info_, target_.dtype);
+    if (info_->has_integers() && target_.statistics != StatisticsOf::none)
+      check.error("statistics", fmt::format("the rows are integers of {}, which are stored as they "
+                                            "are and not scaled; leave it out",
+                                            to_text(info_->type)));
+  }
   if (info_ && target_.normalize) {
     auto normalized = std::make_shared<FeatureInfo>(*info_);
     normalized->unit = "standard deviations of " + info_->unit;

@@ -192,8 +192,8 @@ bool RowWriter::admit(std::vector<PlacedPart>& ready) {
 // wait leave the cache.
 bool RowWriter::queue(std::vector<PlacedPart>& ready) {
   if (ready.empty()) return false;
-  const MelPart* part = ready.front().part.get();  // none: rows of an earlier output, as float32
-  if (!uses_.files.front()->is_serial(part != nullptr ? part->type : NumberType::float32))
+  const MelPart* part = ready.front().part.get();  // none: rows of an earlier output, as stored
+  if (!uses_.files.front()->is_serial(part != nullptr ? part->type : uses_.target.dtype))
     return false;
   if (!writing_) return writing_ = true;
   if (queued_.size() + ready.size() <= kMostQueued) {

@@ -85,7 +85,8 @@ class Calling : public Kind {
   }
   // The same for rows, with memory for at least one, which a recording without samples may give.
   [[nodiscard]] std::size_t grown_rows(std::size_t input, const FeatureInfo& info) const {
-    return grown(input) + grown(info.values_per_row() * sizeof(float));
+    const std::size_t wider = (size_of(info.type) + sizeof(float) - 1) / sizeof(float);
+    return wider * (grown(input) + grown(info.values_per_row() * sizeof(float)));
   }
 
   [[nodiscard]] Result<PythonResults> called_with(const Waveform& in, ItemContext& context) const {
@@ -107,19 +108,19 @@ class Calling : public Kind {
       return ItemError::failed(fmt::format(
           "the function gives {} arrays of samples; give one, or write gives: waveforms",
           made->shapes.size()));
-    if (auto error = too_many(made->values.size(), static_cast<std::size_t>(in.samples.count),
-                              options().grows))
+    if (auto error =
+            too_many(made->count(), static_cast<std::size_t>(in.samples.count), options().grows))
       return std::move(*error);
-    warn_of_scale(peak_of(made->values), context);
-    const auto values = std::make_shared<const std::vector<float>>(std::move(made->values));
+    warn_of_scale(peak_of(made->floats()), context);
+    const auto values = std::make_shared<const std::vector<std::byte>>(std::move(made->values));
     Many out;
     std::size_t at = 0;
     for (const auto& shape : made->shapes) {
       auto waveform = std::make_shared<Waveform>(in);
       waveform->marked.clear();
-      waveform->samples = {values, reinterpret_cast<const std::byte*>(values->data() + at),
-                           static_cast<std::int64_t>(shape.front()), SampleType::float32};
-      at += shape.front();
+      waveform->samples = {values, values->data() + at, static_cast<std::int64_t>(shape.front()),
+                           SampleType::float32};
+      at += shape.front() * sizeof(float);
       out.push_back(std::move(waveform));
     }
     return out;
@@ -141,7 +142,10 @@ class Calling : public Kind {
       return ItemError::failed(
           fmt::format("the function gives {} arrays of rows; give one", made.shapes.size()));
     const std::size_t columns = info.values_per_row();
-    const std::vector<std::size_t>& shape = made.shapes.front();
+    std::vector<std::size_t> shape = made.shapes.front();
+    // Units come as [rows], which was taken for one row; of floats it may be an embedding.
+    if (info.has_integers() && columns == 1 && shape.size() == 2 && shape.front() == 1)
+      std::swap(shape[0], shape[1]);
     std::size_t row = 1;
     for (std::size_t i = 1; i < shape.size(); ++i) row *= shape[i];
     if (shape.size() == 2 && shape.front() == columns && row != columns && columns > 1)
@@ -153,17 +157,19 @@ class Calling : public Kind {
       return ItemError::failed(
           fmt::format("the function gives rows of {} values, and columns is {}; set columns: {}",
                       row, columns, row));
-    if (auto error = too_many(made.values.size(), taken + columns, options().grows))
+    if (auto error = too_many(made.count(), taken + columns, options().grows))
       return std::move(*error);
     auto out = std::make_shared<MelPart>();
     out->row_count = static_cast<std::int64_t>(shape.front());
     out->file = file;
-    const std::size_t bytes = made.values.size() * sizeof(float);
+    out->type = made.type;
+    const std::size_t bytes = made.values.size();
     auto data = std::make_shared<Buffer>(
         context.run().pool.lease(std::max<std::size_t>(sizeof(float), bytes)));
-    std::memcpy(data->data(), made.values.data(), bytes);
-    if (auto error = unstorable(data->as<float>(), 0, out->row_count, info, NumberType::float32))
-      return std::move(*error);
+    if (bytes > 0) std::memcpy(data->data(), made.values.data(), bytes);
+    if (!info.has_integers())
+      if (auto error = unstorable(data->as<float>(), 0, out->row_count, info, NumberType::float32))
+        return std::move(*error);
     out->data = std::move(data);
     return std::shared_ptr<const MelPart>(std::move(out));
   }

@@ -50,6 +50,7 @@ struct OnnxOptions {
   std::string model;
   PythonTakes input = PythonTakes::waveform;
   std::optional<int> columns, frames;
+  std::optional<NumberType> dtype;
   std::optional<std::string> output;
   std::optional<Length> hop;
   int at_once = 16, processes = 0;
@@ -60,6 +61,10 @@ struct OnnxOptions {
     s.field("input", input, "what the model gets: the samples of a recording, or its rows");
     s.field("columns", columns, "the number of values that the model gives for a row; required")
         .range(1, 1 << 24);
+    s.field("dtype", dtype,
+            "number type of the rows; int8, uint8, int16, uint16, int32, int64: the output holds "
+            "integers (tokens, codes, units), which are stored and delivered as they are; not set: "
+            "float32");
     s.field("output", output, "the output of the model that becomes rows; not set: its first one");
     s.field("hop", hop,
             "the time from one row to the next, where rows are put beside others (concat); not "

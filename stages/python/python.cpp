@@ -76,7 +76,7 @@ class PythonUtterances final : public Calling<Transform<Waveform, Waveform>> {
     if (!made) return std::move(made.error());
     auto out = std::make_shared<Waveform>(*in);
     out->marked.clear();
-    const std::vector<float>& times = made->values;
+    const std::span<const float> times = made->floats();
     for (std::size_t i = 0; i + 1 < times.size(); i += 2) {
       const auto at = [&](float seconds) {
         return std::llround(static_cast<double>(seconds) * in->sample_rate);

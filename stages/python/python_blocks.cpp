@@ -74,12 +74,11 @@ class PythonBlocks final : public Calling<StreamTransform<Waveform, Waveform, Py
     auto made =
         results_of(state.object->call(std::move(blocks), in->sample_rate, in->last), context);
     if (!made) return std::move(made.error());
-    const std::size_t count = made->values.size();
+    const std::size_t count = made->count();
     if (auto error = too_many(count, taken + size, options().grows)) return std::move(*error);
-    if (!state.is_warned) state.is_warned = warn_of_scale(peak_of(made->values), context);
-    const auto values = std::make_shared<const std::vector<float>>(std::move(made->values));
-    out->samples = {values, reinterpret_cast<const std::byte*>(values->data()),
-                    static_cast<std::int64_t>(count), SampleType::float32};
+    if (!state.is_warned) state.is_warned = warn_of_scale(peak_of(made->floats()), context);
+    const auto values = std::make_shared<const std::vector<std::byte>>(std::move(made->values));
+    out->samples = {values, values->data(), static_cast<std::int64_t>(count), SampleType::float32};
     state.given += out->samples.count;
     return std::shared_ptr<const Waveform>(std::move(out));
   }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/base/number_type.h"
 #include "pipeline/base/result.h"
 
 namespace melflow {
@@ -24,10 +25,17 @@ struct PythonArray {
   std::vector<std::size_t> shape;
 };
 
-/// Arrays of float32.
+/// Arrays of one type: float32, or the integers of rows.
 struct PythonResults {
   std::vector<std::vector<std::size_t>> shapes;  ///< of each
-  std::vector<float> values;                     ///< of all, one after the other
+  std::vector<std::byte> values;                 ///< of all, one after the other
+  NumberType type = NumberType::float32;
+
+  [[nodiscard]] std::size_t count() const { return values.size() / size_of(type); }
+  /// The values of float32.
+  [[nodiscard]] std::span<const float> floats() const {
+    return {reinterpret_cast<const float*>(values.data()), count()};
+  }
 };
 
 /// The result of a function for a recording.
@@ -92,6 +100,7 @@ struct PythonCall {
   int batch = 0;               ///< the number of arrays in a call; 0: it gets one
   bool has_blocks = false;     ///< recordings come in blocks, each to an object of its own
   int columns = 0;             ///< of the rows that it gives; 0: not given
+  NumberType type = NumberType::float32;  ///< of the rows that it gives
 };
 
 /// One recording of a corpus that Python gives.

@@ -1,7 +1,6 @@
 #include "stages/python/python_options.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,10 +15,7 @@ constexpr double kPatience = 300;  // [s]
 
 bool are_alike(const PythonAnswer& a, const PythonAnswer& b) {
   return a.outcome == b.outcome && a.results.shapes == b.results.shapes &&
-         std::equal(a.results.values.begin(), a.results.values.end(), b.results.values.begin(),
-                    b.results.values.end(), [](float x, float y) {
-                      return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
-                    });
+         a.results.values == b.results.values;
 }
 
 // Two objects that get the same recording, until they give something else.
@@ -64,6 +60,10 @@ void PythonOptions::describe(Schema& s) {
   s.field("columns", columns,
           "with gives: rows: the number of columns; not set: that of the rows that it takes")
       .range(1, 1 << 24);
+  s.field("dtype", dtype,
+          "with gives: rows: number type of the values; int8, uint8, int16, uint16, int32, int64: "
+          "the function gives integers (tokens, codes, units), which are stored and delivered as "
+          "they are; not set: float32");
   s.field("hop", hop,
           "with gives: rows: the time from one row to the next, where rows are put beside others "
           "(concat); not set: that of the rows that it takes, if any")
@@ -111,6 +111,13 @@ void PythonCaller::open(PlanCheck& check) {
                                    : fmt::format("'{}' names no function; write MODULE:NAME or "
                                                  "FILE.py:NAME",
                                                  options_.call));
+  if (options_.dtype && options_.gives != PythonGives::rows)
+    return check.error("dtype", "is for rows; write gives: rows, or leave it out");
+  const NumberType type = options_.dtype.value_or(NumberType::float32);
+  if (type != NumberType::float32 && !is_integer(type))
+    return check.error("dtype", fmt::format("a function gives float32 or integers; leave it out, "
+                                            "and write dtype: {} for the output",
+                                            to_text(type)));
   if (options_.batch && options_.call == kOnnxFunction &&
       options_.arguments.map.find("frames") != nullptr)
     check.error("batch",
@@ -128,14 +135,15 @@ void PythonCaller::open(PlanCheck& check) {
     function_ = python_host()->open({options_.call, to_json(options_.arguments.map), gives,
                                      options_.processes, options_.timeout.value_or(kPatience),
                                      options_.batch.value_or(0), options_.blocks.has_value(),
-                                     options_.columns.value_or(0)});
+                                     options_.columns.value_or(0), type});
   } catch (const RunError& e) {
     const bool is_model = options_.call.starts_with(kModels);
     check.error(is_model ? "model" : "call", e.what());
   }
 }
 
-void PythonCaller::set_hop(FeatureInfo& info, PlanCheck& check) const {
+void PythonCaller::describe_rows(FeatureInfo& info, PlanCheck& check) const {
+  info.type = options_.dtype.value_or(NumberType::float32);
   if (!options_.hop) return;
   if (info.sample_rate <= 0)
     return check.error("hop",
@@ -183,6 +191,9 @@ Value PythonCaller::settings() const {
   Schema s;
   own.describe(s);
   Value out = s.echo(false);
+  // Rows of floats have the settings that they had before there was such an option.
+  if (options_.dtype.value_or(NumberType::float32) == NumberType::float32)
+    std::erase_if(out.entries(), [](const Value::Entry& e) { return e.key == "dtype"; });
   if (function_) out.set("source", Value::scalar(function_->source_hash(), {}, true));
   return out;
 }

@@ -11,6 +11,7 @@
 #include "pipeline/stage/stage_kinds.h"
 #include "stages/length.h"
 #include "stages/python/python_functions.h"
+#include "stages/row_type.h"
 
 namespace melflow {
 
@@ -52,6 +53,7 @@ struct PythonOptions {
   PythonTakes takes = PythonTakes::waveform;
   PythonGives gives = PythonGives::waveform;
   std::optional<int> columns;
+  std::optional<NumberType> dtype;  // of rows; not set: float32
   std::optional<Length> hop;
   double grows = 1;
   Bytes block{std::uint64_t{16} << 20};
@@ -82,8 +84,9 @@ class PythonCaller {
   [[nodiscard]] const PythonOptions& options() const { return options_; }
   /// Imports the function; an error in `check` where that is not possible.
   void open(PlanCheck& check);
-  /// Sets info.hop by the option hop; an error in `check` if the sample rate is not known.
-  void set_hop(FeatureInfo& info, PlanCheck& check) const;
+  /// Sets info.hop and info.type by the options; an error in `check` where `hop` needs a sample rate
+  /// that is not known.
+  void describe_rows(FeatureInfo& info, PlanCheck& check) const;
   /// All options that count, and the hash of the code.
   [[nodiscard]] Value settings() const;
   [[nodiscard]] StageResources resources() const;

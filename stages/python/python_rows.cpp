@@ -27,7 +27,7 @@ class PythonFeatures final : public Calling<Transform<Waveform, MelBatch>> {
     info->columns = options().columns.value_or(1);
     info->sample_rate = static_cast<int>(given.get_or(property::kSampleRate, 0));
     *info->computed_by = {"python", "any", true};
-    caller_.set_hop(*info, check);
+    caller_.describe_rows(*info, check);
     info_ = info;
     Properties out = given;
     out.set(property::kFeatures, info_);
@@ -72,20 +72,24 @@ class PythonRows final : public Calling<Transform<MelBatch, MelBatch>> {
     if (options().call == kOnnxFunction && !options().columns)
       check.error("columns", "is needed: the number of values that the model gives for a row");
     in_ = given.get_or(property::kFeatures, nullptr);
-    if (!in_) return given;  // the node before reports an error of its own
+    // The node before reports an error of its own.
+    if (!in_ || refuse_integers(*in_, check)) return given;
     auto out = std::make_shared<FeatureInfo>(*in_);
-    if (const auto& columns = options().columns) {
+    caller_.describe_rows(*out, check);
+    const auto& columns = options().columns;
+    if (columns) {
+      out->columns = *columns;
+      out->frames = 0;
+    }
+    if (columns || out->has_integers()) {
       out->name = kConcatRows;
       out->axis = "column";
-      out->columns = *columns;
       out->unit.clear();
-      out->frames = 0;
       out->column_hz.clear();
       out->groups.clear();
       out->energy_column = -1;
     }
     out->is_full_scale = false;
-    caller_.set_hop(*out, check);
     out_ = out;
     Properties properties = given;
     properties.set(property::kFeatures, out_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace melflow {
 namespace {
@@ -17,15 +18,26 @@ Places all_of(const std::vector<std::int64_t>& lengths) {
 BatchCut cut(const Places& order, const std::vector<std::int64_t>& lengths,
              const BatchLimits& limits) {
   BatchCut out;
-  std::int64_t longest = 0;
+  std::int64_t longest = 0, shortest = 0;
+  const auto add = [&](std::size_t place) {
+    shortest = out.rest.empty() ? lengths[place] : std::min(shortest, lengths[place]);
+    longest = out.rest.empty() ? lengths[place] : std::max(longest, lengths[place]);
+    out.rest.push_back(place);
+  };
   const auto close = [&] {
-    out.full.push_back(std::exchange(out.rest, {}));
-    longest = 0;
+    Places batch = std::exchange(out.rest, {});
+    // With limits of rows, ranks whose shares differ by a sample would differ in work.
+    const std::size_t odd = limits.max_rows > 0 ? batch.size() % limits.ranks : 0;
+    const auto end = batch.end() - static_cast<std::ptrdiff_t>(odd);
+    for (auto place = end; place != batch.end(); ++place) add(*place);
+    batch.erase(end, batch.end());
+    out.full.push_back(std::move(batch));
   };
   for (const std::size_t place : order) {
-    if (!limits.take(out.rest.size(), std::max(longest, lengths[place]))) close();
-    out.rest.push_back(place);
-    longest = std::max(longest, lengths[place]);
+    const std::int64_t length = lengths[place];
+    if (!limits.take(out.rest.size(), std::max(longest, length), std::min(shortest, length)))
+      close();
+    add(place);
     if (limits.fill(out.rest.size())) close();
   }
   return out;
@@ -71,6 +83,38 @@ BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimi
                    [&](std::size_t a, std::size_t b) { return lengths[a] < lengths[b]; });
   BatchCut out = cut(order, lengths, limits);
   return draws == nullptr ? out : cut(mixed(out, *draws), lengths, limits);
+}
+
+std::vector<std::vector<std::size_t>> pack(const std::vector<std::int64_t>& lengths,
+                                           const BatchLimits& limits) {
+  Places order = all_of(lengths);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
+  const auto most = static_cast<std::int64_t>(limits.max_rows);
+  std::vector<Places> out;
+  std::vector<std::int64_t> room;                       // of each
+  std::set<std::pair<std::int64_t, std::size_t>> open;  // room, batch
+  for (const std::size_t place : order) {
+    const auto best = open.lower_bound({lengths[place], 0});
+    std::size_t batch = out.size();
+    if (best != open.end()) {
+      batch = best->second;
+      open.erase(best);
+    } else {
+      out.emplace_back();
+      room.push_back(most);
+    }
+    out[batch].push_back(place);
+    room[batch] -= lengths[place];
+    if (out[batch].size() < limits.size && room[batch] > 0) open.emplace(room[batch], batch);
+  }
+  std::vector<std::size_t> by_room(out.size());
+  std::iota(by_room.begin(), by_room.end(), 0);
+  std::stable_sort(by_room.begin(), by_room.end(),
+                   [&](std::size_t a, std::size_t b) { return room[a] < room[b]; });
+  std::vector<Places> sorted;
+  for (const std::size_t batch : by_room) sorted.push_back(std::move(out[batch]));
+  return sorted;
 }
 
 }  // namespace melflow

@@ -29,12 +29,19 @@ struct BatchLimits {
   std::size_t size = 32;     ///< samples
   std::size_t max_rows = 0;  ///< with the padding; a single sample may have more; 0: any number
   std::size_t ranks = 1;
+  double max_padding = 1;  ///< the greatest part of a sample's rows that is padding
 
-  /// Whether a batch of `count` samples takes one more, the longest then having `longest` rows.
-  [[nodiscard]] bool take(std::size_t count, std::int64_t longest) const {
+  /// Whether a batch of `count` samples takes one more, the longest and the shortest then having so
+  /// many rows.
+  [[nodiscard]] bool take(std::size_t count, std::int64_t longest, std::int64_t shortest) const {
     if (count < ranks) return true;
     const std::size_t each = count / ranks + 1;  // the largest share
-    return each <= size && (max_rows == 0 || each * static_cast<std::size_t>(longest) <= max_rows);
+    return each <= size && pads(longest, shortest) &&
+           (max_rows == 0 || each * static_cast<std::size_t>(longest) <= max_rows);
+  }
+  /// Whether a sample of `length` rows may be padded to `longest`.
+  [[nodiscard]] bool pads(std::int64_t longest, std::int64_t length) const {
+    return static_cast<double>(longest - length) <= max_padding * static_cast<double>(longest);
   }
   [[nodiscard]] bool fill(std::size_t count) const { return count == size * ranks; }
 };
@@ -52,6 +59,11 @@ BatchCut cut_in_order(const std::vector<std::int64_t>& lengths, const BatchLimit
 /// random, so that equal lists give different batches, and the rest may have any length.
 BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimits& limits,
                        Draws* draws);
+
+/// Packs samples without padding into batches of at most limits.size samples and limits.max_rows
+/// rows, by best fit of the longest first; a longer sample is alone. Those with most rows come first.
+std::vector<std::vector<std::size_t>> pack(const std::vector<std::int64_t>& lengths,
+                                           const BatchLimits& limits);
 
 /// Gathers samples of which batches are cut: of similar length, or in their order.
 template <class Sample>

@@ -14,6 +14,7 @@ namespace melflow {
 struct BatchInput {
   std::string name;  ///< in a batch
   std::shared_ptr<const FeatureInfo> rows;
+  NumberType type = NumberType::float32;  ///< of the values in a batch
 };
 
 /// Returns [frames, columns], without the axes that a row does not have.
@@ -28,8 +29,6 @@ class BatchSource {
  public:
   /// One input, or several with the same samples; available after plan().
   [[nodiscard]] virtual const std::vector<BatchInput>& inputs() const = 0;
-  /// The type of the values in a batch.
-  [[nodiscard]] virtual NumberType type() const = 0;
   /// The number of batches that may wait.
   [[nodiscard]] virtual std::size_t prefetch() const = 0;
   /// Whether the order of samples depends on how large batches are.

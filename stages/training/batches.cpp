@@ -98,8 +98,8 @@ struct BatchesOptions {
         .range(1, 1024)
         .tuning();
     s.field("dtype", dtype,
-            "number type of the values; int16: only for rows made by the stage samples: times "
-            "32768, clipped at full scale");
+            "number type of the values; int16: for rows of samples, times 32768, clipped at full "
+            "scale. Integers of a node stay as they are");
     s.field("names", names,
             "what a batch calls the rows of each input, in the order of from; not set: mel, mfcc, "
             "waveform and so on, as in an output; where several inputs are called the same, the "
@@ -134,7 +134,15 @@ class Batches final : public Sink<MelBatch>,
   }
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     inputs_ = batch_inputs(PairedInputs::inputs(), options_.names, check);
-    for (const BatchInput& input : inputs_) check_dtype(*input.rows, options_.dtype, check);
+    // Beside rows of floats, for which dtype is, integers stay as they are.
+    const bool has_floats = std::any_of(inputs_.begin(), inputs_.end(), [](const BatchInput& i) {
+      return !i.rows->has_integers();
+    });
+    for (BatchInput& input : inputs_) {
+      if (!has_floats || !input.rows->has_integers())
+        check_dtype(*input.rows, options_.dtype, check);
+      input.type = stored_type(*input.rows, options_.dtype);
+    }
     for (const auto& [option, value] :
          {std::pair{"bucket", options_.bucket}, {"max_rows", options_.max_rows}})
       if (!inputs_.empty() && !is_ragged() && value > 0)
@@ -143,12 +151,12 @@ class Batches final : public Sink<MelBatch>,
   }
   [[nodiscard]] std::optional<Value> settings() const override {
     Value out = Value::map({});
-    out.set("dtype", OptionType<NumberType>::echo(options_.dtype));
+    const NumberType type = inputs_.size() == 1 ? inputs_.front().type : options_.dtype;
+    out.set("dtype", OptionType<NumberType>::echo(type));
     return out;
   }
 
   [[nodiscard]] const std::vector<BatchInput>& inputs() const override { return inputs_; }
-  [[nodiscard]] NumberType type() const override { return options_.dtype; }
   [[nodiscard]] std::size_t prefetch() const override {
     return static_cast<std::size_t>(options_.prefetch);
   }
@@ -167,7 +175,7 @@ class Batches final : public Sink<MelBatch>,
                       "of this pipeline needs {} at least; set memory.host: {}",
                       Bytes{host}, rounded_up(others), rounded_up(2 * others)));
     std::string smaller;
-    if (size_of(options_.dtype) > 2)
+    if (size_of(options_.dtype) > 2 && !inputs_.front().rows->has_integers())
       smaller = fmt::format(", or dtype: {}, which takes half",
                             inputs_.front().rows->is_samples() ? "int16" : "float16");
     check.error("shuffle",
@@ -197,7 +205,7 @@ class Batches final : public Sink<MelBatch>,
         },
         std::vector<std::size_t>{0}, inputs_.size());
     for (const BatchInput& input : inputs_) {
-      recording_.emplace_back(input.rows, options_.dtype);
+      recording_.emplace_back(input.rows, input.type);
       if (!is_ragged()) recording_.back().leave_in_blocks();
     }
     sample_.inputs.resize(inputs_.size());
@@ -297,7 +305,7 @@ class Batches final : public Sink<MelBatch>,
   [[nodiscard]] std::size_t row_memory() const {
     std::size_t out = 0;
     for (const BatchInput& input : inputs_) {
-      std::size_t bytes = size_of(options_.dtype);
+      std::size_t bytes = size_of(input.type);
       for (const std::size_t n : row_shape(*input.rows)) bytes *= n;
       out += BufferPool::rounded(bytes);
     }
@@ -338,8 +346,10 @@ class Batches final : public Sink<MelBatch>,
     }
     s.drop_last = options_.drop_last;
     s.is_ragged = is_ragged();
-    s.type = options_.dtype;
-    for (const BatchInput& input : inputs_) s.row_shapes.push_back(row_shape(*input.rows));
+    for (const BatchInput& input : inputs_) {
+      s.row_shapes.push_back(row_shape(*input.rows));
+      s.types.push_back(input.type);
+    }
     return s;
   }
   // Skips recordings that this program does not get: those of other splits and for other ranks.
@@ -376,9 +386,10 @@ class Batches final : public Sink<MelBatch>,
   void refuse_unstorable(const MelBatch& batch, const ItemContext& context) const {
     for (std::size_t i = 0; i < batch.parts.size(); ++i) {
       const MelPart* part = batch.parts[i].get();
-      if (part == nullptr || part->pending || part->type == options_.dtype) continue;
-      if (auto error = unstorable(part->values(), part->first_row, part->row_count,
-                                  *inputs_[context.input()].rows, options_.dtype))
+      const BatchInput& input = inputs_[context.input()];
+      if (part == nullptr || part->pending || part->type == input.type) continue;
+      if (auto error =
+              unstorable(part->values(), part->first_row, part->row_count, *input.rows, input.type))
         context.fail(i, std::move(*error));
     }
   }

@@ -24,8 +24,9 @@ SampleBatcher::SampleBatcher(Settings settings, Give give)
                     settings_.held_bytes * (settings_.shuffle > 0 && settings_.bucket > 0 ? 2 : 1))
               : pool_) {
   for (const std::vector<std::size_t>& shape : settings_.row_shapes)
-    row_bytes_.push_back(
-        std::accumulate(shape.begin(), shape.end(), size_of(settings_.type), std::multiplies<>()));
+    row_bytes_.push_back(std::accumulate(shape.begin(), shape.end(),
+                                         size_of(settings_.type_of(row_bytes_.size())),
+                                         std::multiplies<>()));
 }
 
 std::size_t SampleBatcher::memory_of(const SampleView& sample) const {
@@ -133,14 +134,15 @@ bool SampleBatcher::place_row(const SampleView& sample) {
 bool SampleBatcher::place_recording(const SampleView& sample) {
   std::int64_t longest = sample.inputs.front().count;
   for (const Held& h : recordings_) longest = std::max(longest, h.rows());
-  if (!limits_.take(recordings_.size(), longest) && !give_recordings()) return false;
+  if (!limits_.take(recordings_.size(), longest, longest) && !give_recordings()) return false;
   recordings_.push_back(hold(sample, *pool_));
   return !limits_.fill(recordings_.size()) || give_recordings();
 }
 
 void SampleBatcher::begin() {
   for (const std::vector<std::size_t>& row : settings_.row_shapes)
-    batch_.inputs.emplace_back(*pool_, settings_.type, settings_.size, row, std::nullopt);
+    batch_.inputs.emplace_back(*pool_, settings_.type_of(batch_.inputs.size()), settings_.size, row,
+                               std::nullopt);
 }
 
 bool SampleBatcher::give() {
@@ -167,8 +169,8 @@ SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
   std::int64_t longest = 0;
   for (const Held& h : recordings_) longest = std::max(longest, h.view.inputs[input].count);
   const std::size_t bytes = bytes_of(input, longest);
-  SampleBatch::Rows out(*pool_, settings_.type, recordings_.size(), settings_.row_shapes[input],
-                        static_cast<std::size_t>(longest));
+  SampleBatch::Rows out(*pool_, settings_.type_of(input), recordings_.size(),
+                        settings_.row_shapes[input], static_cast<std::size_t>(longest));
   std::byte* to = out.data.data();
   for (const Held& h : recordings_) {
     const SampleView::Rows& rows = h.view.inputs[input];

@@ -43,10 +43,14 @@ class SampleBatcher {
     std::uint64_t skip = 0;  ///< number of first samples to leave out; of buckets in whole batches
     bool drop_last = false;  ///< drop a batch that is not full
     bool is_ragged = false;  ///< a sample is a recording
-    NumberType type = NumberType::float32;
     std::shared_ptr<BufferPool> pool;  ///< null: the batcher has its own
     /// By input: [frames, columns], [columns], ...
     std::vector<std::vector<std::size_t>> row_shapes;
+    std::vector<NumberType> types = {};  ///< likewise; float32 for inputs without one
+
+    [[nodiscard]] NumberType type_of(std::size_t input) const {
+      return input < types.size() ? types[input] : NumberType::float32;
+    }
   };
   /// Takes a batch; returns false when no more are wanted.
   using Give = std::function<bool(SampleBatch)>;

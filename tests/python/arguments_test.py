@@ -68,9 +68,9 @@ class ArgumentsTest(corpus.CorpusTest):
         for name, rows in self.rows.items():
             with self.subTest(name):
                 self.check_all(rows.batches, dict.fromkeys(
-                    ["batch_size", "max_rows", "bucket", "seed", "prefetch"], "whole"), False)
-                self.check_all(rows.batches, dict(workers="whole", rank="whole", world_size="whole", recordings="flag", split="text", where="dict"), True)
-                self.check_all(rows.batches, dict(shuffle="flag", drop_last="flag"), False)
+                    ["max_rows", "bucket", "seed", "prefetch"], "whole"), False)
+                self.check_all(rows.batches, dict(batch_size="whole", workers="whole", rank="whole", world_size="whole", recordings="flag", split="text", where="dict"), True)
+                self.check_all(rows.batches, dict(shuffle="flag", drop_last="flag", pack="flag"), False)
                 for argument in ("batch_size", "world_size", "seed", "workers", "rank"):
                     for value in (-1, 2**62 if argument != "seed" else 2**64):
                         self.check(lambda v, a=argument: rows.batches(**{a: v}), argument, value)

@@ -173,5 +173,194 @@ class BatchesByLengthTest(corpus.CorpusTest):
                 melflow.Loader(yaml, **{option: 16})
 
 
+class LengthLimitsTest(corpus.CorpusTest):
+    """max_seconds, cost, groups, max_padding and pack, by number."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.yaml, cls.mel, cls.audio = cls.make("whole")
+        cls.rows = melflow.open(cls.mel)
+        cls.taken = np.flatnonzero(cls.rows.count > 0).tolist()
+
+    def kinds(self):
+        yield "of a file", self.rows
+        yield "of a pipeline", melflow.open(self.yaml, scan=True)
+
+    def files(self, loader):
+        return [batch["file"].tolist() for batch in loader]
+
+    @corpus.of_each
+    def test_max_seconds_is_max_rows_by_the_rate_of_rows(self, name, rows):
+        self.assertEqual(rows.rows_per_second, 100)
+        self.assertEqual(self.files(rows.batches(2**20, max_rows=2500, bucket=32, seed=1)), self.files(rows.batches(max_seconds=25, bucket=32, seed=1)))
+        self.assertEqual(melflow.open(self.audio).rows_per_second, 8000)
+        waveforms = melflow.open(self.audio).batches(max_seconds=25, bucket=32)
+        for batch in waveforms:
+            self.assertTrue(len(batch["length"]) == 1 or batch["waveform"].shape[0] * batch["waveform"].shape[1] <= 25 * 8000)
+
+    @corpus.of_each
+    def test_a_cost_bounds_batches(self, name, rows):
+        def cost(n):
+            return n + n**2 / 500
+
+        loader = rows.batches(max_cost=6000, cost=cost, bucket=32, seed=1)
+        batches = self.files(loader)
+        self.assertEqual(sorted(sum(batches, [])), self.taken)
+        costs = [len(batch) * cost(max(self.rows.count[batch])) for batch in batches]
+        self.assertTrue(all(len(batch) == 1 or of <= 6000.1 for batch, of in zip(batches, costs)))
+        self.assertAlmostEqual(loader.report["fill"], np.mean(costs) / 6000, places=5)
+        rates = [max(self.rows.count[b]) for b in batches if len(b) > 1]
+        self.assertGreater(max(rates), min(rates))
+        same = rows.batches(2**20, max_rows=2500, bucket=32, seed=1)
+        self.assertEqual(self.files(rows.batches(max_cost=250, cost=lambda n: n / 10, bucket=32, seed=1)), self.files(same))
+        state = rows.batches(max_cost=6000, cost=cost, bucket=32, seed=1).state_dict()
+        with self.assertRaisesRegex(ValueError, "cost is another"):
+            rows.batches(max_cost=6000, cost=lambda n: n, bucket=32, seed=1).load_state_dict(state)
+
+    @corpus.of_each
+    def test_ranks_have_the_batches_of_one_group_in_each_step(self, name, rows):
+        for more in (dict(max_seconds=15, bucket=32), dict(batch_size=3, bucket=32), dict(max_seconds=15, pack=True, bucket=32), dict(max_seconds=15)):
+            more = dict(seed=2, groups=4, **more)
+            one = self.files(rows.batches(**more))
+            self.assertEqual(set(sum(one, [])), set(self.taken))
+            self.assertEqual(len(one) % 4, 0)
+            for ranks in (2, 4):
+                parts = [self.files(rows.batches(rank=r, world_size=ranks, **more)) for r in range(ranks)]
+                self.assertEqual([batch for step in zip(*parts) for batch in step], one)
+
+    @corpus.of_each
+    def test_a_state_goes_on_with_ranks_that_divide_its_groups(self, name, rows):
+        options = dict(max_seconds=15, bucket=32, seed=2)
+        pair = [rows.batches(rank=r, world_size=2, **options) for r in range(2)]
+        parts = [self.files(of) for of in pair]
+        whole = [batch for step in zip(*parts) for batch in step]
+        for stop in range(1, len(parts[0])):
+            pair[0].set_epoch(0)
+            list(itertools.islice(pair[0], stop))
+            state = pair[0].state_dict()
+            alone = rows.batches(**options, workers=7)
+            alone.load_state_dict(state)  # which says that a group is of two batches
+            self.assertEqual(self.files(alone), whole[2 * stop:])
+        following = self.files(alone)
+        self.assertEqual(following, [b for step in zip(*(self.files(of) for of in (rows.batches(rank=r, world_size=2, **options) for r in range(2))
+                                                         if of.set_epoch(1) is None)) for b in step])
+        for ranks, fitting in ((3, "1, 2"), (4, "1, 2")):
+            with self.assertRaisesRegex(ValueError, f"groups of 2 batches, which world_size {ranks} does not divide, .* go on with a number of ranks of: {fitting}"):
+                rows.batches(rank=0, world_size=ranks, **options).load_state_dict(state)
+        with self.assertRaisesRegex(ValueError, "groups is 2 in the state and 4 here"):
+            rows.batches(groups=4, **options).load_state_dict(state)
+
+    @corpus.of_each
+    def test_a_state_in_the_middle_of_a_group_goes_on_with_other_ranks(self, name, rows):
+        for more in (dict(max_seconds=15, bucket=32), dict(max_seconds=15, pack=True, bucket=32)):
+            options = dict(seed=2, groups=4, **more)
+            whole = self.files(rows.batches(**options))
+            for stop in range(1, len(whole)):
+                if set(sum(whole[:stop], [])) == set(self.taken):  # only repeated samples are left, which other ranks may leave out
+                    continue
+                one = rows.batches(**options)
+                list(itertools.islice(one, stop))
+                state = one.state_dict()
+                for ranks in (2, 4):
+                    loaders = [rows.batches(rank=r, world_size=ranks, **options) for r in range(ranks)]
+                    for of in loaders:
+                        of.load_state_dict(state)
+                    self.assertEqual(len({len(of) for of in loaders}), 1)
+                    steps = list(zip(*map(self.files, loaders)))
+                    came = [f for step in steps for batch in step for f in batch]
+                    left = sum(whole[stop:], [])
+                    self.assertLessEqual(set(left), set(came))
+                    self.assertLess(len(came) - len(left), ranks)
+                    if stop % ranks == 0:
+                        self.assertEqual([batch for step in steps for batch in step], whole[stop:])
+                    for again in range(1, len(steps)):  # and once more, with as many ranks
+                        of = rows.batches(rank=0, world_size=ranks, **options)
+                        of.load_state_dict(state)
+                        list(itertools.islice(of, again))
+                        other = rows.batches(rank=1, world_size=ranks, **options)
+                        other.load_state_dict(of.state_dict())
+                        self.assertEqual(self.files(other), [step[1] for step in steps[again:]])
+                        break
+
+    @corpus.of_each
+    def test_max_padding_bounds_the_padding_of_each_sample(self, name, rows):
+        count = self.rows.count
+        for more in (dict(bucket=1024), dict(bucket=16), dict()):
+            for ranks in (1, 2):
+                batches = sum((self.files(rows.batches(max_seconds=40, max_padding=0.15, seed=1, rank=r, world_size=ranks, **more)) for r in range(ranks)), [])
+                self.assertEqual(set(sum(batches, [])), set(self.taken))
+                for batch in batches:
+                    self.assertGreaterEqual(min(count[batch]), 0.85 * max(count[batch]) - 1e-9)
+                if more == dict(bucket=1024):
+                    self.assertTrue(any(len(batch) > 1 for batch in batches))
+
+    @corpus.of_each
+    def test_packed_batches_have_no_padding(self, name, rows):
+        count = self.rows.count
+        for ranks in (1, 2):
+            seen = []
+            for r in range(ranks):
+                for batch in rows.batches(max_rows=2000, pack=True, bucket=30, seed=1, rank=r, world_size=ranks):
+                    files, ends = batch["file"], batch["cu_seqlens"]
+                    seen.extend(files.tolist())
+                    self.assertEqual(ends.dtype, np.int32)
+                    self.assertEqual(ends.tolist(), np.cumsum([0, *count[files]]).tolist())
+                    self.assertEqual(batch["mel"].shape, (1, ends[-1], 20))
+                    self.assertTrue(ends[-1] <= 2000 or len(files) == 1)
+                    self.assertEqual(batch["length"].tolist(), count[files].tolist())
+                    for i, file in enumerate(files):
+                        np.testing.assert_array_equal(batch["mel"][0, ends[i]:ends[i + 1]], self.rows.recording(file))
+            self.assertEqual(set(seen), set(self.taken))
+            self.assertLess(len(seen) - len(self.taken), ranks)
+        loader = rows.batches(max_rows=2000, pack=True, bucket=30, seed=1)
+        self.assertGreater(loader.preview()["fill"], 0.9)
+        self.assertEqual(loader.preview()["padding"], 0)
+        both = melflow.open({"mel": self.mel, "audio": self.audio})
+        for batch in both.batches(max_rows=2000, pack=True, normalize=False):
+            for kind in ("mel", "audio"):
+                self.assertEqual(batch[kind + "_cu_seqlens"].tolist(), np.cumsum([0, *batch[kind + "_length"]]).tolist())
+                self.assertEqual(batch[kind].shape[:2], (1, batch[kind + "_cu_seqlens"][-1]))
+        self.assertEqual(len(self.files(rows.batches(3, max_rows=2000, pack=True, drop_last=True))[0]), 3)
+
+    @corpus.of_each
+    def test_the_report_has_padding_fill_and_entropy(self, name, rows):
+        count = self.rows.count
+        for options in (dict(max_rows=2500), dict(max_rows=2500, bucket=1024), dict(batch_size=6, bucket=16)):
+            loader = rows.batches(seed=1, **options)
+            batches = self.files(loader)
+            report = loader.report
+            padded = sum(len(b) * max(count[b]) for b in batches)
+            self.assertEqual(report["batches"], len(batches))
+            self.assertAlmostEqual(report["padding"], 1 - sum(count[sum(batches, [])]) / padded)
+            fill = np.mean([len(b) * max(count[b]) for b in batches]) / 2500 if "max_rows" in options else None
+            self.assertEqual(report["fill"], fill if fill is None else report["fill"])
+            if fill is not None:
+                self.assertAlmostEqual(report["fill"], fill)
+            # By definition, pair by pair: H(class of one | class of the other).
+            order = {f: i for i, f in enumerate(sorted(self.taken, key=lambda f: count[f]))}
+            classes = {f: order[f] * 32 // len(order) for f in order}
+            pairs = [(classes[a], classes[b]) for batch in batches for i, a in enumerate(batch) for k, b in enumerate(batch) if i != k]
+            if len(set(count[self.taken])) == len(self.taken):
+                joint, single = (np.unique(of, axis=0, return_counts=True)[1] / len(pairs) for of in (pairs, [p[:1] for p in pairs]))
+                self.assertAlmostEqual(report["entropy_of_neighbours"], -(joint * np.log2(joint)).sum() + (single * np.log2(single)).sum())
+
+    def test_what_is_wrong_is_named(self):
+        windows = melflow.open(self.make("cut", **corpus.WINDOWS)[1])
+        for rows, options, error in (
+                (self.rows, dict(max_seconds=10, max_rows=100), "max_rows and max_seconds: give one limit"), (self.rows, dict(max_seconds=0), "max_seconds is a number above 0"),
+                (self.rows, dict(max_seconds="10"), "max_seconds is a number above 0"), (self.rows, dict(max_seconds=0.001), "less than a row, of which 100 are a second"),
+                (self.rows, dict(max_cost=10), "max_cost and cost come together"), (self.rows, dict(cost=len), "max_cost and cost come together"),
+                (self.rows, dict(max_cost=10, cost=3), "cost is a function"), (self.rows, dict(max_cost=10, cost=lambda n: -n), "a cost is a finite number of 0 or more"),
+                (self.rows, dict(max_cost=10, cost=lambda n: 1e6 - n), r"rows cost \S+, less than \d+ rows"), (self.rows, dict(max_cost=10, cost=lambda n: 3), r"gives an array of the shape \(\)"),
+                (self.rows, dict(max_padding=2), "max_padding is a number from 0 to 1"), (self.rows, dict(pack=True), "pack: takes max_rows or max_seconds"),
+                (self.rows, dict(pack=True, max_cost=10, cost=lambda n: n), "pack: takes max_rows or max_seconds"), (self.rows, dict(pack=True, max_rows=9, max_padding=0.1), "packed batches have no padding"),
+                (self.rows, dict(groups=2), "groups: is for batches by length"), (self.rows, dict(groups=3, bucket=16, rank=0, world_size=2), "groups: 3 batches are not shared out evenly by world_size 2"),
+                (windows, dict(max_seconds=10), "max_seconds is for whole recordings"), (windows, dict(pack=True, max_rows=100), "(pack|max_rows) is for whole recordings"),
+                (windows, dict(max_padding=0.1), "max_padding is for whole recordings")):
+            with self.subTest(options), self.assertRaisesRegex((ValueError, TypeError), error):
+                rows.batches(**options)
+
+
 if __name__ == "__main__":
     unittest.main()

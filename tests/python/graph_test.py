@@ -192,6 +192,16 @@ graph:
             with open(wrong, "w", encoding="utf-8") as file:
                 file.write("import melflow\nmelflow.Graph().file_list(root='a').mel(n_melz=3, preset='wisper')\n")
             status, said = self.mypy(wrong)
+            self.assertEqual(self.mypy(wrong)[0], 1)
+            with open(wrong, "w", encoding="utf-8") as file:
+                file.write("import melflow\nfor batch in melflow.Loader('a'):\n    reveal_type(batch['path'])\n    reveal_type(batch['mine'])\n"
+                           "melflow.features('a', n_melz=3)\nmelflow.features('a', n_mels=80, hop='10ms')\n"
+                           "reveal_type(melflow.folder('a', n_mels=80))\nmelflow.folder('a', hop=[])\n")
+            _, calls = self.mypy(wrong)
+        for line, what in ((3, "list["), (4, '"Any"'), (5, 'Unexpected keyword argument "n_melz"'), (7, "dict["),
+                           (8, 'No overload variant of "folder"')):
+            self.assertRegex(calls, rf"wrong.py:{line}: [^\n]*{re.escape(what)}")
+        self.assertNotIn("wrong.py:6:", calls)
         self.assertEqual(status, 1)
         self.assertIn('Unexpected keyword argument "n_melz"', said)
         self.assertIn('Argument "preset"', said)

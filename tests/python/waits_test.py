@@ -3,11 +3,13 @@
 import json
 import random
 import re
+import types
 import unittest
+import warnings
 from unittest import mock
 
 import numpy as np
-from melflow import waits
+from melflow import rank_watch, waits
 
 import corpus
 
@@ -92,6 +94,72 @@ class WaitsTest(unittest.TestCase):
         self.assertAlmostEqual(figures["waiting_for_batches"]["p50_ms"], 50.5)
         self.assertAlmostEqual(figures["waiting_for_batches"]["p99_ms"], 99.01)
         self.assertAlmostEqual(figures["in_program"]["p99_ms"], 500)
+
+
+class Store(dict):
+    """As torch.distributed's."""
+
+    def set(self, key, value):
+        self[key] = value.encode()
+
+    def get(self, key):
+        return self[key]
+
+    def check(self, keys):
+        return all(key in self for key in keys)
+
+
+class RankWatchTest(unittest.TestCase):
+    def setUp(self):
+        self.clock = Clock()
+        patch = mock.patch.object(waits, "clock", self.clock)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.store = Store()
+        self.loaders = [types.SimpleNamespace(_waits=None, _run=None, epoch=0) for _ in range(3)]
+        self.watches = [rank_watch.RankWatch(loader, 60, rank, 3, self.store) for rank, loader in enumerate(self.loaders)]
+
+    def look(self):
+        """What all ranks warn of."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            for watch in self.watches:
+                watch.look()
+        return [str(one.message) for one in told]
+
+    def test_it_names_the_rank_and_what_it_waits_for(self):
+        self.watches[0].look()
+        self.assertEqual([one["does"] for one in self.watches[0].ranks()], ["no epoch", "not begun", "not begun"])
+        for loader in self.loaders[:2]:
+            loader._waits, loader._run = waits.Waits(3), object()
+        self.clock.now = 59.0
+        self.assertEqual(self.look(), [])
+        self.clock.now = 61.0
+        self.loaders[0]._waits.comes()
+        self.assertEqual(self.look(), ["rank 1 has waited 61 s for batch 0 of epoch 3; rank 0 has been in the program for 0 s after batch 0 of epoch 3; "
+                                       "rank 2 has no epoch under way"])
+        self.assertEqual(self.look(), [])  # once
+        self.clock.now = 130.0
+        self.assertEqual(self.look(), ["rank 0 has been in the program for 69 s after batch 0 of epoch 3; rank 1 has waited 61 s for batch 0 of epoch 3; "
+                                       "rank 2 has no epoch under way"])
+        self.loaders[1]._waits.comes()
+        self.loaders[1]._waits.asks()
+        self.clock.now = 191.0
+        self.assertEqual(self.look(), ["rank 1 has waited 61 s for batch 1 of epoch 3; rank 0 has been in the program for 130 s after batch 0 of epoch 3; "
+                                       "rank 2 has no epoch under way"])
+        self.assertEqual(str(self.watches[2]), "rank 1 holds the others up: it waited 61 s for batches, the others 0 to 0 s")
+        self.loaders[0]._waits.asks()
+        self.clock.now = 281.0
+        self.look()
+        self.assertEqual(str(self.watches[2]), "no rank holds the others up: they waited 0 to 151 s for batches")
+
+    def test_it_ends(self):
+        with self.watches[0]:
+            thread = self.watches[0]._thread
+            self.assertTrue(thread.is_alive())
+        self.assertFalse(thread.is_alive())
+        with self.assertRaisesRegex(RuntimeError, "torch.distributed.init_process_group"):
+            rank_watch.watch(self.loaders[0], 60)
 
 
 class LoaderWaitsTest(corpus.CorpusTest):

@@ -5,10 +5,12 @@
 
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <numeric>
 #include <thread>
 
 #include "pipeline/base/problem.h"
+#include "stages/output/formats/chunked_row_file.h"
 #include "stages/output/formats/hdf5.h"
 #include "tests/support/complaint.h"
 #include "tests/support/h5_reader.h"
@@ -134,6 +136,32 @@ TEST_CASE("row file: rows that have the file's type go to it as they are, among 
     file.publish(false);
     CHECK(H5File(folder / "out.h5").raw("mel") == bytes);
     CHECK(back == H5File(folder / "out.h5").floats("mel"));
+  }
+}
+
+TEST_CASE("row file: integers of any width go to it and come back as they are") {
+  for (const NumberType type : kNumberTypes) {
+    if (!is_integer(type)) continue;
+    CAPTURE(to_text(type));
+    const TempFolder folder;
+    std::string bytes(1000 * 3 * size_of(type), '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 37 + i / 251);
+    for (const bool in_chunks : {false, true}) {
+      const std::string target = folder / "out.h5";
+      std::unique_ptr<RowFile> file;
+      if (in_chunks)
+        file = std::make_unique<ChunkedRowFile>(target, "features", type, std::vector<hsize_t>{3},
+                                                Existing::replace, ChunkSettings{70, 6, true});
+      else
+        file = std::make_unique<RowFile>(target, "features", type, 3, Existing::replace);
+      const RowRange range{0, bytes.data(), 1000, type};
+      file->write({&range, 1});
+      file->make_hdf5(std::vector<hsize_t>{1000, 3}, nothing_more);
+      file->publish(false);
+      const H5File h5(target);
+      CHECK(h5.type("features") == to_text(type));
+      CHECK(h5.raw("features") == bytes);
+    }
   }
 }
 

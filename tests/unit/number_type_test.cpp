@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,41 @@ TEST_CASE("number type: values of every type come back, one by one and many toge
       CHECK(wrong == 0);
     }
   }
+}
+
+TEST_CASE("number type: integers become numbers, and no floats become integers but samples") {
+  const auto ends = [](NumberType type, auto first) {
+    using Integer = decltype(first);
+    const Integer stored[] = {std::numeric_limits<Integer>::min(), 0, 1,
+                              std::numeric_limits<Integer>::max()};
+    CAPTURE(to_text(type));
+    CHECK(size_of(type) == sizeof(Integer));
+    CHECK(is_integer(type));
+    CHECK(number_type(to_text(type)) == type);
+    double doubles[4];
+    float floats[4];
+    integers_to(stored, 4, type, doubles);
+    integers_to(stored, 4, type, floats);
+    for (int i = 0; i < 4; ++i) {
+      CHECK(doubles[i] == static_cast<double>(stored[i]));
+      CHECK(floats[i] == static_cast<float>(stored[i]));
+    }
+    if (type == NumberType::int16) return;  // of samples
+    float value = 1;
+    Integer out = 7;
+    CHECK_THROWS_AS(from_float({&value, 1}, type, &out), std::logic_error);
+    CHECK_THROWS_AS(to_float(stored, 4, type, floats), std::logic_error);
+    CHECK_THROWS_AS((void)greatest_of(type), std::logic_error);
+  };
+  ends(NumberType::int8, std::int8_t{});
+  ends(NumberType::uint8, std::uint8_t{});
+  ends(NumberType::int16, std::int16_t{});
+  ends(NumberType::uint16, std::uint16_t{});
+  ends(NumberType::int32, std::int32_t{});
+  ends(NumberType::int64, std::int64_t{});
+  float value = 0;
+  CHECK_FALSE(is_integer(NumberType::bfloat16));
+  CHECK_THROWS_AS(integers_to(&value, 1, NumberType::float32, &value), std::logic_error);
 }
 
 TEST_CASE("number type: the first value that is not finite, in its own type and once rounded") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -102,6 +103,39 @@ TEST_CASE(
       CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
       if (shuffle > 1) CHECK(whole.samples != run(100, settings(7, shuffle, 6)).samples);
     }
+}
+
+TEST_CASE("batches: each input has rows of its own type, whole recordings and windows alike") {
+  for (const bool is_ragged : {false, true}) {
+    CAPTURE(is_ragged);
+    SampleBatcher::Settings s = settings(2, 0, 1);
+    s.is_ragged = is_ragged;
+    s.row_shapes = {{1}, {2}, {1}};
+    s.types = {NumberType::float32, NumberType::int64, NumberType::uint8};
+    std::vector<SampleBatch> made;
+    SampleBatcher batcher(s, [&](SampleBatch batch) {
+      made.push_back(std::move(batch));
+      return true;
+    });
+    const float floats[] = {0.5F};
+    const std::int64_t integers[] = {std::numeric_limits<std::int64_t>::min(), 7};
+    const std::uint8_t bytes[] = {255};
+    SampleView view;
+    for (const void* data : {static_cast<const void*>(floats), static_cast<const void*>(integers),
+                             static_cast<const void*>(bytes)})
+      view.inputs.push_back({static_cast<const std::byte*>(data), 1});
+    for (int i = 0; i < 2; ++i) CHECK(batcher.add(view));
+    REQUIRE(made.size() == 1);
+    const auto& inputs = made.front().inputs;
+    REQUIRE(inputs.size() == 3);
+    for (std::size_t k = 0; k < 3; ++k) CHECK(inputs[k].type == s.types[k]);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(reinterpret_cast<const float*>(inputs[0].data.data())[i] == 0.5F);
+      CHECK(reinterpret_cast<const std::int64_t*>(inputs[1].data.data())[2 * i] == integers[0]);
+      CHECK(reinterpret_cast<const std::int64_t*>(inputs[1].data.data())[2 * i + 1] == 7);
+      CHECK(reinterpret_cast<const std::uint8_t*>(inputs[2].data.data())[i] == 255);
+    }
+  }
 }
 
 TEST_CASE("shuffle buffer: of recordings as many are held as fit its bytes") {

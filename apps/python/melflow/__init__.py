@@ -8,6 +8,7 @@ Loader: batches of a pipeline that ends in a node of the stage `batches`; its gr
 features, Features, folder: rows of arrays, files, their bytes and folders, by the same kernels, also in a service; show: a picture of them.
 Graph: a pipeline as an object.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
+join, Mix: the rows of several corpora, and batches that mix them by weights.
 export: the rows of a file for other libraries: Parquet, Arrow, Zarr, Kaldi, WebDataset, safetensors, datasets.
 stream, push: rows of samples that come as they are recorded.
 check_front_end, vectors: code of one's own beside a front end.
@@ -33,7 +34,9 @@ from .exports import export
 from .features import Features, features
 from .folders import folder
 from .graph import Graph, Node
+from .joined_rows import JoinedRows
 from .loader import Loader
+from .mixing import Mix
 from .pictures import Picture, show
 from .program import (Report, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
                       work)
@@ -69,8 +72,24 @@ def open(path: "os.PathLike[str] | str | Graph | Mapping[str, Any]", **options: 
     return FileRows(name)
 
 
-__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "Loader", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "Stream", "__version__",
-           "check_front_end", "explain", "export", "features", "folder", "inspect", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
+def join(sources: "Mapping[str, os.PathLike[str] | str | Graph | Rows]") -> JoinedRows:
+    """The rows of several corpora as those of one: {"libri": "libri.h5", "calls": "calls.yaml"}, or what melflow.open gave for
+    each. Its batches(mix={"libri": 0.7, "calls": 0.3}) mix them by weights (melflow.Mix)."""
+    if not isinstance(sources, Mapping) or not sources:
+        raise TypeError(f"sources come by name, such as {{'libri': 'libri.h5', 'calls': 'calls.yaml'}}, not {arguments.shown(sources)}")
+    opened = {}
+    for name, of in sources.items():
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"join: the name of a source is a text, not {arguments.shown(name)}")
+        try:
+            opened[name] = of if isinstance(of, (Rows, RowSets)) else open(of)
+        except RunError as error:
+            raise RunError(f"join: {name}: {error}") from None
+    return JoinedRows(opened)
+
+
+__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "JoinedRows", "Loader", "Mix", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "Stream", "__version__",
+           "check_front_end", "explain", "export", "features", "folder", "inspect", "join", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
            "validate", "vectors", "verify", "work"]
 
 

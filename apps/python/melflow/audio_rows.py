@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import warnings
@@ -92,6 +91,7 @@ class AudioRows(Rows):
         self._kept_rows: Optional[int] = reader.kept_rows
         self._firsts = reader.firsts()
         self.name, self.unit, self.dtype = reader.name, reader.unit, reader.dtype
+        self.rows_per_second = reader.rows_per_second
         self.offset = np.cumsum(self.count) - self.count
         self.shape = (int(self.count.sum()), *reader.row_shape)
         self.is_ragged = reader.frames == 0

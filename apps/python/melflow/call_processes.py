@@ -27,33 +27,37 @@ from .callers import Here
 
 
 class _SharedArrays:
-    """Arrays that two processes pass to each other in shared memory, one list at a time; their shapes are sent separately."""
+    """Arrays that two processes pass to each other in shared memory, one list of one type at a time; their shapes are sent separately."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        self._values = np.zeros(0, np.float32)
+        self._bytes = np.zeros(0, np.uint8)
 
     def __del__(self) -> None:
         os.close(self.descriptor)
 
-    def _room(self, count: int) -> np.ndarray:
-        if len(self._values) < count:
-            os.ftruncate(self.descriptor, max(4 * count, os.fstat(self.descriptor).st_size))
-            self._values = np.frombuffer(mmap.mmap(self.descriptor, 0), np.float32)
-        return self._values
+    def _room(self, count: int, dtype: np.dtype) -> np.ndarray:
+        """Room for `count` values."""
+        size = count * dtype.itemsize
+        if len(self._bytes) < size:
+            os.ftruncate(self.descriptor, max(size, os.fstat(self.descriptor).st_size))
+            self._bytes = np.frombuffer(mmap.mmap(self.descriptor, 0), np.uint8)
+        return self._bytes[:size].view(dtype)
 
     def put(self, arrays: List[np.ndarray]) -> List[Tuple[int, ...]]:
         """Writes the arrays; returns their shapes."""
-        room, at = self._room(sum(array.size for array in arrays)), 0
+        if not arrays:
+            return []
+        room, at = self._room(sum(array.size for array in arrays), arrays[0].dtype), 0
         for array in arrays:
             room[at:at + array.size] = array.reshape(-1)
             at += array.size
         return [array.shape for array in arrays]
 
-    def take(self, shapes: List[Tuple[int, ...]]) -> List[np.ndarray]:
+    def take(self, shapes: List[Tuple[int, ...]], dtype: str) -> List[np.ndarray]:
         """Returns copies of the arrays."""
         ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=int)
-        room = self._room(ends[-1] if shapes else 0)
+        room = self._room(ends[-1] if shapes else 0, np.dtype(dtype))
         return [room[end - math.prod(shape):end].reshape(shape).copy() for end, shape in zip(ends, shapes)]
 
 
@@ -106,9 +110,9 @@ class Children:
     """Calls a function in other processes, one call at a time in each. A process that ends by itself, or whose call takes too
     long, fails its recording and is replaced."""
 
-    def __init__(self, call: str, arguments: Dict[str, Any], gives: str, batch: int, processes: int, timeout: float) -> None:
-        self._spec = pickle.dumps((call, arguments, gives, batch))
-        self._batch, self._processes, self._timeout = batch, processes, timeout or None
+    def __init__(self, call: str, arguments: Dict[str, Any], gives: str, dtype: str, batch: int, processes: int, timeout: float) -> None:
+        self._spec = pickle.dumps((call, arguments, gives, dtype, batch))
+        self._dtype, self._batch, self._processes, self._timeout = dtype, batch, processes, timeout or None
         self._lock = threading.Lock()
         self._seconds = self._cpu_seconds = self._core_wait_seconds = 0.0
         self._idle: "queue.LifoQueue[Optional[_Child]]" = queue.LifoQueue()
@@ -143,7 +147,7 @@ class Children:
             if not child.connection.poll(self._timeout):
                 raise TimeoutError
             answers, shapes, child.used = pickle.loads(child.connection.recv_bytes())
-            results = iter(child.arrays.take(shapes))
+            results = iter(child.arrays.take(shapes, self._dtype))
             with self._lock:
                 self._cpu_seconds += child.used[0] - before[0]
                 self._core_wait_seconds += child.used[1] - before[1]
@@ -191,8 +195,8 @@ def serve(parent: int, path: List[str], descriptor: int, memory: int) -> None:
     _melflow.end_with_parent(parent)
     sys.path[:] = path
     connection, arrays = Connection(descriptor), _SharedArrays(memory)
-    call, arguments, gives, batch = pickle.loads(connection.recv_bytes())
-    function = Here(load(call), arguments, gives, batch)
+    call, arguments, gives, dtype, batch = pickle.loads(connection.recv_bytes())
+    function = Here(load(call), arguments, gives, dtype, batch)
     function.prepare()
     connection.send_bytes(b"ready")
     used, looked = (0.0, 0.0), -_BETWEEN
@@ -201,7 +205,7 @@ def serve(parent: int, path: List[str], descriptor: int, memory: int) -> None:
             shapes, rate = pickle.loads(connection.recv_bytes())
         except EOFError:
             return
-        answers = function(arrays.take(shapes), rate)
+        answers = function(arrays.take(shapes, "float32"), rate)
         given = arrays.put([array for answer in answers for array in answer[2]])
         told = [(outcome, reason, len(results), notes) for outcome, reason, results, notes in answers]
         if time.monotonic() >= looked + _BETWEEN:

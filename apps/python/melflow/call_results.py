@@ -95,11 +95,25 @@ def shown(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}" if value is not None else "None"
 
 
-def _rows(value: Any) -> np.ndarray:
+def _integers(array: np.ndarray, wanted: np.dtype) -> np.ndarray:
+    """A copy as `wanted`. Raises TypeError for floats, ValueError for a value that it cannot hold."""
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"the function gives {shown(array)}, and dtype: {wanted} is for integers; convert them in the function "
+                        f"(np.rint(x).astype(np.{wanted})), or leave out dtype")
+    ends = np.iinfo(wanted)
+    for find in (np.argmin, np.argmax) if array.size else ():
+        at = np.unravel_index(find(array), array.shape)
+        if not ends.min <= int(array[at]) <= ends.max:
+            raise ValueError(f"the function gives {array[at]} at [{', '.join(map(str, at))}], and {wanted} holds {ends.min} to {ends.max}" +
+                             ("; set a wider dtype" if wanted.itemsize < 8 else ""))
+    return np.array(array, wanted, order="C")
+
+
+def _rows(value: Any, dtype: str) -> np.ndarray:
     array = _array(value)
     if array.dtype.kind not in "fiu" or array.ndim not in (1, 2, 3):
         raise TypeError(f"the function gives {shown(value)}; rows are an array [rows, columns], or one row")
-    array = _copied(array)
+    array = _copied(array) if dtype == "float32" else _integers(array, np.dtype(dtype))
     return array[None] if array.ndim == 1 else array
 
 
@@ -114,9 +128,10 @@ def _utterances(value: Any) -> np.ndarray:
     return np.ascontiguousarray(array)
 
 
-def results_of(gives: str, value: Any) -> List[np.ndarray]:
+def results_of(gives: str, value: Any, dtype: str) -> List[np.ndarray]:
+    """dtype: of rows."""
     if gives == "rows":
-        return [_rows(value)]
+        return [_rows(value, dtype)]
     if gives == "utterances":
         return [_utterances(value)]
     if gives == "waveform" and not inspect.isgenerator(value):

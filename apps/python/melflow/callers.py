@@ -32,8 +32,8 @@ def _takes_rate(target: Any) -> bool:
 class Here:
     """A function in threads of this process. A call gets one array, or `batch` of them."""
 
-    def __init__(self, target: Any, arguments: Dict[str, Any], gives: str, batch: int) -> None:
-        self._target, self._arguments, self._gives, self._batch = target, arguments, gives, batch
+    def __init__(self, target: Any, arguments: Dict[str, Any], gives: str, dtype: str, batch: int) -> None:
+        self._target, self._arguments, self._gives, self._dtype, self._batch = target, arguments, gives, dtype, batch
         self._takes_rate = _takes_rate(target)
         self._idle: List[Any] = []  # instances of a class: as many as are called at once
 
@@ -56,7 +56,7 @@ class Here:
         return [answer_of(lambda: self._called_together([array], rate, self._results)[0]) for array in arrays]
 
     def _results(self, value: Any) -> List[np.ndarray]:
-        return results_of(self._gives, value)
+        return results_of(self._gives, value, self._dtype)
 
     def _called(self, array: np.ndarray, rate: int, take: Callable[[Any], Any]) -> Any:
         """Returns `take` of the function's result."""

@@ -127,7 +127,7 @@ class Call:
     """A function as a stage calls it."""
 
     def __init__(self, name: str, arguments: str, gives: str, processes: int, timeout: float, batch: int, has_blocks: bool,
-                 columns: int) -> None:
+                 columns: int, dtype: str) -> None:
         target, self.arguments = load(name), json.loads(arguments)
         if processes and name.startswith("@"):
             raise RunError(f"{shown_name(name)}: other processes cannot import it; put it into a module, or use processes: 0")
@@ -145,7 +145,7 @@ class Call:
             if hasattr(target, "fingerprint"):
                 self.source_hash += str(target.fingerprint(**self.arguments))
             if hasattr(target, "_melflow_check"):
-                target._melflow_check(columns, **self.arguments)
+                target._melflow_check(columns, dtype, **self.arguments)
         except RunError:
             raise
         except Exception as error:
@@ -154,9 +154,9 @@ class Call:
         if processes:
             where, _, inner = name.rpartition(":")
             name = f"{os.path.abspath(where)}:{inner}" if where.endswith(".py") else name  # children start at any time
-            self.function = Children(name, self.arguments, gives, batch, processes, timeout)
+            self.function = Children(name, self.arguments, gives, dtype, batch, processes, timeout)
         else:
-            self.function = Here(target, self.arguments, gives, batch)
+            self.function = Here(target, self.arguments, gives, dtype, batch)
         if batch:
             self.function = Batches(self.function, batch, max(1, processes))
 

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Literal, Mapping, Optional, Tuple, overload
 
 from ._melflow import RunError
-from . import arguments
-from .torch_dataset import as_torch
+from . import arguments, rank_watch
+from .rank_watch import RankWatch
+from .torch_dataset import MOST_AHEAD, as_torch
 from .waits import Headroom, Waits
 
-Batch = Dict[str, Any]
+if TYPE_CHECKING:
+    import numpy as np
+
+    class Batch(Dict[str, Any]):
+        """What type checkers know of a batch; rows, which have other names, may be of NumPy or objects for DLPack."""
+
+        @overload
+        def __getitem__(self, name: Literal["path"]) -> List[str]: ...
+        @overload
+        def __getitem__(self, name: Literal["file", "offset", "length", "label", "split", "target", "result_offset"]) -> np.ndarray: ...
+        @overload
+        def __getitem__(self, name: Literal["result"]) -> Dict[str, np.ndarray]: ...
+        @overload
+        def __getitem__(self, name: str) -> Any: ...
+        def __getitem__(self, name: str) -> Any: ...
+else:
+    Batch = Dict[str, Any]
 
 _WAIT = 0.1  # seconds between checks for signals
 
@@ -100,6 +117,7 @@ class Epochs(arguments.Reopened):
     _epoch = 0
     _delivered = 0  # samples of the epoch taken so far
     _resumes = False  # whether the next `for` continues the epoch
+    _before: Tuple[Tuple[int, int], ...] = ()  # epoch and delivered before each of the last batches taken
     _run: Optional[_Run] = None  # of the current epoch
     _broken_off_by = ""
     _waits: Optional[Waits] = None
@@ -120,9 +138,13 @@ class Epochs(arguments.Reopened):
         texts, and digests of longer values."""
         raise NotImplementedError
 
-    def _list_settings(self, loads: bool) -> Dict[str, Any]:
-        """Further such settings, which count in the middle of an epoch."""
+    def _list_settings(self, epoch: int, loads: bool) -> Dict[str, Any]:
+        """Further such settings, which count in the middle of that epoch."""
         return {}
+
+    def _most(self, epoch: int) -> Optional[int]:
+        """The number of samples of an epoch, for all ranks together, where it is known."""
+        return None
 
     def __iter__(self) -> Iterator[Batch]:
         return _Batches(self._go())
@@ -150,6 +172,7 @@ class Epochs(arguments.Reopened):
                     break
                 if taken is False:  # nothing yet; Python handles its signals here
                     continue
+                self._before = (*self._before, (self._epoch, self._delivered))[-MOST_AHEAD:]
                 batch = self._batch(run.of, taken)
                 run.counted += 1
                 self._resumes = False
@@ -187,14 +210,18 @@ class Epochs(arguments.Reopened):
         """Makes the next `for` run this epoch, from its beginning."""
         self._go_to(arguments.integer("epoch", epoch), 0, "set_epoch() was called")
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self, ahead: int = 0) -> Dict[str, Any]:
         """The position in training: after the last batch taken or, if that was the last one of its epoch, at the beginning of the
-        next epoch. Waits for the next batch, to know which. Some hundred bytes."""
-        run = self._run
-        if run is not None and self._delivered and run.is_over() and self._run is run:
-            return {"epoch": self._epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
-        deciding = self._order_settings() | (self._list_settings(False) if self._delivered else {})
-        return {"epoch": self._epoch, "delivered": self._delivered, self._STATE: deciding}
+        next epoch. Waits for the next batch, to know which. Some hundred bytes. ahead: how many of the batches taken the program
+        has not trained on, so that they follow again; up to 64."""
+        run, epoch, delivered = self._run, self._epoch, self._delivered
+        ahead = min(arguments.integer("ahead", ahead, 0, MOST_AHEAD), len(self._before))
+        if ahead:
+            epoch, delivered = self._before[-ahead]
+        elif run is not None and delivered and run.is_over() and self._run is run:
+            return {"epoch": epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
+        deciding = self._order_settings() | (self._list_settings(epoch, False) if delivered else {})
+        return {"epoch": epoch, "delivered": delivered, self._STATE: deciding}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next `for` continue after the last batch of that state: the same samples in the
@@ -205,13 +232,13 @@ class Epochs(arguments.Reopened):
         epoch = arguments.integer("epoch of a state", state["epoch"])
         delivered = arguments.integer("delivered of a state", state["delivered"])
         there = state[self._STATE]
-        here = self._order_settings() | (self._list_settings(True) if delivered else {})
+        here = self._order_settings() | (self._list_settings(epoch, True) if delivered else {})
         differences = _differences(there, here)
         if differences:
             raise ValueError(f"the state is of another {type(self).__name__}, so other samples "
                              f"would follow: {'; '.join(differences)}. Make it as it was, or use "
                              "set_epoch()")
-        most = getattr(self, "samples", None)
+        most = self._most(epoch)
         if most is not None and delivered > most:
             raise ValueError(f"delivered of a state is at most {most}, the samples of an epoch, "
                              f"not {delivered}")
@@ -219,7 +246,7 @@ class Epochs(arguments.Reopened):
 
     def _go_to(self, epoch: int, delivered: int, why: str) -> None:
         self._break_off(why)
-        self._epoch, self._delivered, self._resumes = epoch, delivered, delivered > 0
+        self._epoch, self._delivered, self._resumes, self._before = epoch, delivered, delivered > 0, ()
 
     def _position(self) -> Dict[str, Any]:
         return {"_epoch": self._epoch, "_delivered": self._delivered, "_resumes": self._resumes}
@@ -243,6 +270,17 @@ class Epochs(arguments.Reopened):
         are those repeated. The next `for` is the next epoch."""
         return Headroom(self, arguments.integer("steps", steps, 1), arguments.byte_count("memory", memory))
 
+    def watch_ranks(self, seconds: float = 60) -> RankWatch:
+        """Watches the ranks of torch.distributed:
+
+            with loader.watch_ranks(60) as ranks:
+                for batch in loader:
+                    train(batch)
+                print(ranks)    # rank 3 holds the others up: it waited 41.2 s for batches, the others 0.31 to 2.2 s
+
+        A rank that waits for a batch, or is in one step of the program, for `seconds` warns, with what each rank does. All ranks watch."""
+        return rank_watch.watch(self, seconds)
+
     def metrics(self) -> str:
         """Figures of the epoch under way, or the last one, as text that Prometheus reads, for the textfile collector of its node exporter. No name of a
         recording is in it."""
@@ -257,7 +295,11 @@ class Epochs(arguments.Reopened):
         return "".join(f"# HELP melflow_loader_{name} {text}\n# TYPE melflow_loader_{name} {kind}\nmelflow_loader_{name} {value:.10g}\n"
                        for name, kind, text, value in lines)
 
-    def as_torch(self) -> Any:
-        """A torch.utils.data.IterableDataset whose items are batches, for
-        DataLoader(..., batch_size=None)."""
-        return as_torch(self)
+    def as_torch(self, ahead: int = 0, steps: Optional[int] = None) -> Any:
+        """A torch.utils.data.IterableDataset whose items are batches, for trainers and DataLoader(..., batch_size=None). It has set_epoch(),
+        state_dict() and load_state_dict(), and a length where the loader has one.
+
+        ahead: batches that the trainer takes before it has trained on the one before, which its state leaves out: 1 for Lightning where there is
+        no length. steps: every `for` gives as many batches, from where the one before ended, through as many epochs as that takes; so
+        it has a length. Its state counts those steps, too."""
+        return as_torch(self, ahead, steps)

@@ -28,6 +28,7 @@ COMPRESSIONS = (1, 2, 3, 5)  # those of Kaldi's CompressionMethod that go by the
 
 class Format:
     libraries: Tuple[str, ...] = ()
+    takes_integers = True
     compression = 0
 
     def write(self, source: Source, folder: str) -> None:
@@ -263,6 +264,8 @@ class Kaldi(Format):
     """feats.scp with its arks, float, and the files of a data folder; a folder for each split. A matrix is a recording, a result of one, or a
     window where rows are windows of several frames. Paths in feats.scp are within its folder. All files are read back as they are written."""
 
+    takes_integers = False
+
     def write(self, source: Source, folder: str) -> None:
         for split, numbers in source.parts.items():
             place = os.path.join(folder, split)
@@ -458,7 +461,7 @@ class Tar(Format):
 
 class Shar(Format):
     """Shards of Lhotse Shar, a folder for each split: cuts as JSON lines, and their rows in a tar, NAME.npy and what lhotse knows of
-    it. Frames are `features`, which a cut loads by load_features(); other rows are the array `rows`, for load_rows()."""
+    it. Frames of floats are `features`, which a cut loads by load_features(); other rows are the array `rows`, for load_rows()."""
 
     def write(self, source: Source, folder: str) -> None:
         field = self._field(source)
@@ -483,7 +486,8 @@ class Shar(Format):
         # A row of a window with one frame looks like a frame, and does not last a hop.
         are_windows = any(stage.get("stage") == "segment" and stage.get("length") for stage in json.loads(about["feature_settings"]))
         is_timed = about.get("hop_length") and about.get("sample_rate")
-        return "features" if rows.is_ragged and len(rows.shape) == 2 and is_timed and not are_windows else "rows"
+        is_feature = rows.is_ragged and len(rows.shape) == 2 and not rows._has_integers
+        return "features" if is_feature and is_timed and not are_windows else "rows"
 
     def _cut(self, source: Source, piece: Piece, values: np.ndarray) -> Tuple[Dict[str, Any], Dict[str, Any]]:
         """A cut, which lasts as long as its frames, and the manifest of its rows."""

@@ -144,6 +144,9 @@ def export(source: "os.PathLike[str] | str", folder: "os.PathLike[str] | str", f
     rows = FileRows(source)
     if compression and len(rows.shape) == 1:
         raise ValueError(f"compression: the recordings of {rows.file} are samples, so vectors, which Kaldi does not compress")
+    if rows._has_integers and not writer.takes_integers:
+        raise ValueError(f"format: archives of Kaldi, as in {format}, are float32, and the rows of {rows.file} are integers of {rows.dtype}; "
+                         "export them as parquet, tar, shar, zarr, safetensors, arrow or hf")
     if os.path.realpath(rows.file).startswith(os.path.realpath(target) + os.sep):
         raise RunError(f"{target}: the file of rows lies in this folder; name another one")
     given = Source(rows, size_of_shard, None if utterance is None else arguments.text("utterance", utterance))

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from . import _melflow, arguments, given_audio, row_lists
 from ._melflow import ConfigError, FeatureChain, RowCall, RunError
 from .given_audio import OF_DECODE, Made
 from .stage_methods import stages
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .stage_methods import MelOptions
 
 Padded = Tuple[np.ndarray, np.ndarray]
 Nodes = Optional[Sequence[Mapping[str, Any]]]
@@ -297,7 +302,7 @@ Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, bytearray, memoryview,
 def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
              downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
              max_seconds: Optional[float] = None, max_samples: Optional[int] = None, deadline: Optional[float] = None,
-             remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> np.ndarray: ...
+             remarks: Optional[List[Dict[str, Any]]] = None, **options: "Unpack[MelOptions]") -> np.ndarray: ...
 
 
 @overload
@@ -305,7 +310,7 @@ def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, *, trunc
              downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
              padded: bool = False, max_seconds: Optional[float] = None, max_samples: Optional[int] = None,
              deadline: Optional[float] = None, remarks: Optional[List[Dict[str, Any]]] = None,
-             **options: Any) -> "List[np.ndarray] | Padded": ...
+             **options: "Unpack[MelOptions]") -> "List[np.ndarray] | Padded": ...
 
 
 def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Sequence, overload
 
 from . import _melflow, arguments
 from ._melflow import RunError
@@ -15,11 +15,30 @@ from .graph import Graph
 from .loader import Loader
 from .row_lists import ALL_IN, noted
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .stage_methods import MelOptions
+
 
 class _QuietLoader(Loader):
     """Without warnings of what only a pipeline could have otherwise. `warnings.catch_warnings` would hide them, too, but makes Python
     forget which warnings of any code it has shown."""
     _warns_of_graph = _warns_of_recordings = False
+
+
+@overload
+def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: "Optional[str | Sequence[str]]" = None,
+           labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
+           downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+           remarks: Optional[List[Dict[str, Any]]] = None, table: Literal["dict"] = "dict", **options: "Unpack[MelOptions]") -> Dict[str, List[Any]]: ...
+
+
+@overload
+def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: "Optional[str | Sequence[str]]" = None,
+           labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
+           downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+           remarks: Optional[List[Dict[str, Any]]] = None, table: Literal["pandas", "polars"], **options: "Unpack[MelOptions]") -> Any: ...
 
 
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,

@@ -169,6 +169,6 @@ class Loader(Epochs):
                 "shuffle_recordings": self._seed is not None, "split": self._split or None,
                 "rank": self._rank, "world_size": self._world_size}
 
-    def _list_settings(self, loads: bool) -> Dict[str, Any]:
+    def _list_settings(self, epoch: int, loads: bool) -> Dict[str, Any]:
         facts = self._known(anew=loads)
         return {"recordings": facts["recordings"], "list": "#" + facts["list"]}

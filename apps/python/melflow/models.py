@@ -10,7 +10,7 @@ import functools
 import hashlib
 import importlib.util
 import os
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -43,8 +43,17 @@ def _session(path: str, threads: int) -> Any:
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
-def _ends(model: str, session: Any, output: "int | str") -> "Tuple[str, List[Any], str, List[Any]]":
-    """The name and shape of a model's input, and of one of its outputs."""
+class _Ends(NamedTuple):
+    """The name and shape of a model's input, and of one of its outputs with its type: "tensor(int64)"."""
+
+    input: str
+    input_shape: List[Any]
+    output: str
+    shape: List[Any]
+    type: str
+
+
+def _ends(model: str, session: Any, output: "int | str") -> _Ends:
     given, made = session.get_inputs(), session.get_outputs()
     if len(given) != 1:
         raise RunError(f"{model}: has the inputs {', '.join(i.name for i in given)}; models with one input are supported")
@@ -54,11 +63,11 @@ def _ends(model: str, session: Any, output: "int | str") -> "Tuple[str, List[Any
     if isinstance(output, int) and not 0 <= output < len(names) or isinstance(output, str) and output not in names:
         raise RunError(f"{model}: has no output {output!r}; its outputs are {', '.join(names)}")
     which = made[output] if isinstance(output, int) else made[names.index(output)]
-    return given[0].name, list(given[0].shape), which.name, list(which.shape or [])
+    return _Ends(given[0].name, list(given[0].shape), which.name, list(which.shape or []), which.type)
 
 
 @functools.lru_cache(maxsize=64)
-def _ends_of(model: str, _hash: str, output: "int | str") -> "Tuple[str, List[Any], str, List[Any]]":
+def _ends_of(model: str, _hash: str, output: "int | str") -> _Ends:
     """As _ends, cached by the file's content: several plans of one run open it once."""
     return _ends(model, _session(model, 1), output)
 
@@ -75,13 +84,18 @@ class Onnx:
     def __init__(self, model: str, output: "int | str" = 0, batch: Optional[bool] = None, frames: Optional[int] = None,
                  at_once: int = 16, threads: int = 1) -> None:
         self._session = _session(model, threads)
-        self._name, self._shape, self._output, _ = _ends(model, self._session, output)
+        ends = _ends(model, self._session, output)
+        self._name, self._shape, self._output = ends.input, ends.input_shape, ends.output
         self._batch, self._frames, self._at_once = batch, frames, at_once
 
     @staticmethod
-    def _melflow_check(columns: int, model: str, output: "int | str" = 0, **_: Any) -> None:
-        """Checks before a run that the model can be called, and gives rows of `columns` values (0: not known)."""
-        _, _, name, shape = _ends_of(model, _hash_of_file(model), output)
+    def _melflow_check(columns: int, dtype: str, model: str, output: "int | str" = 0, **_: Any) -> None:
+        """Checks before a run that the model can be called, and gives rows of `columns` values (0: not known) for `dtype`."""
+        ends = _ends_of(model, _hash_of_file(model), output)
+        name, shape = ends.output, ends.shape
+        if dtype != "float32" and "int" not in ends.type:
+            raise RunError(f"{model}: its output {name} is {ends.type}, and dtype: {dtype} is for integers; leave out dtype, or name an "
+                           "output of integers")
         values = shape[-1] if shape else None
         if columns and isinstance(values, int) and (columns != values if len(shape) <= 2 else columns % values):
             raise RunError(f"{model}: its output {name} is {shape}, rows of {values} values, and columns is {columns}; set columns: {values}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 
 from . import arguments
-from .rows import FileRows, RowLoader
+from .row_loader import RowLoader
+from .rows import FileRows
+from .samples import Samples
 
 _TAKEN = ("path", "label", "labels", "split", "target", "file", "offset", "length")
 
@@ -104,6 +106,10 @@ class RowSets(arguments.Reopened):
             raise ValueError(f"normalize: there are no rows {unknown[0]!r}; there are: {', '.join(self.rows)}")
         return scaled
 
-    def batches(self, batch_size: int = 32, **options: Any) -> RowLoader:
+    def samples(self, **options: Any) -> Samples:
+        """A map-style dataset of the samples with what is known of them, for torch's DataLoader: see Samples."""
+        return Samples(self, **options)
+
+    def batches(self, batch_size: Optional[int] = None, **options: Any) -> RowLoader:
         """Batches of the samples, shuffled again in each epoch: see RowLoader."""
         return RowLoader(self, batch_size, **options)

@@ -1,26 +1,20 @@
-"""Rows by number, by recording and in batches, of files that melflow has written to HDF5 or .npy."""
+"""Rows by number and by recording, of files that melflow has written to HDF5 or .npy."""
 
 from __future__ import annotations
 
 import difflib
 import html
 import json
-import math
 import os
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
 import numpy as np
 
-from ._melflow import BatchRows, EpochOrder, RowBatches, RowReader, RunError, open_file, run_hash
+from ._melflow import RowReader, RunError, open_file, run_hash
 from . import arguments
-from .epochs import Batch, Epochs
-
-if TYPE_CHECKING:
-    from .row_sets import RowSets
-
-# For each name, a text, or several of which one has to match.
-Where = Mapping[str, "str | Iterable[str]"]
+from .row_loader import RowLoader, Where
+from .samples import Samples
 
 
 def _wanted(name: str, texts: "str | Iterable[str]") -> List[str]:
@@ -73,6 +67,7 @@ class Rows(arguments.Reopened):
     mean: Optional[np.ndarray] = None
     std: Optional[np.ndarray] = None
     is_normalized = False
+    rows_per_second = 0.0  # of a recording; 0: not known
     statistics_by: Optional[str] = None
     group_names: List[str] = []
     group_frames: Optional[np.ndarray] = None
@@ -81,6 +76,11 @@ class Rows(arguments.Reopened):
     _batch_workers = 1
     _kept_rows: Optional[int] = None  # computed rows that memory can keep; None: all rows are stored
     _firsts: np.ndarray  # of each recording or utterance, the first one computed together with it
+
+    @property
+    def _has_integers(self) -> bool:
+        """Whether rows are integers that a node gave, which nothing converts; samples of int16 are not."""
+        return "int" in self.dtype and self.name not in ("waveform", "windows")
 
     def _order(self) -> None:
         """Sorts recordings by their rows; called when offset and count are known."""
@@ -142,15 +142,17 @@ class Rows(arguments.Reopened):
         wanted = {_known(name, text, there) for text in texts}
         return np.fromiter((value in wanted for value in values), bool, len(values))
 
+    def _texts(self, by: str) -> List[str]:
+        """Of each recording the text of a column, or the name of its label or split."""
+        if by in self.columns:
+            return self.columns[by]
+        names, numbers = (self.label_names, self.label) if by == "label" else (self.split_names, self.split)
+        return [names[i] if i >= 0 else "" for i in (numbers if numbers is not None else ())]
+
     def _groups(self, by: str) -> np.ndarray:
         """The number of each recording's text in group_names; len(group_names) for none."""
         number = {name: i for i, name in enumerate(self.group_names)}
-        if by in self.columns:
-            texts = self.columns[by]
-        else:
-            names, numbers = (self.label_names, self.label) if by == "label" else (self.split_names, self.split)
-            texts = [names[i] if i >= 0 else "" for i in (numbers if numbers is not None else ())]
-        return np.array([number.get(text, len(number)) for text in texts], np.int64)
+        return np.array([number.get(text, len(number)) for text in self._texts(by)], np.int64)
 
     # ---- as the only one of the sets of a RowLoader
 
@@ -168,7 +170,15 @@ class Rows(arguments.Reopened):
     def _scaled(self, normalize: Any) -> Dict[str, Any]:
         return {self.name: normalize}
 
-    def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
+    def samples(self, **options: Any) -> Samples:
+        """A map-style dataset of the samples with what is known of them, for torch's DataLoader: see Samples."""
+        return Samples(self, **options)
+
+    def _reasons(self) -> Dict[str, str]:
+        """By path, what is known of recordings that gave no rows."""
+        return {path: f"{node}: {reason}" for path, _, node, reason in getattr(self, "remarks", ())}
+
+    def batches(self, batch_size: Optional[int] = None, **options: Any) -> RowLoader:
         """Batches of the rows, shuffled again in each epoch: see RowLoader. A sample of a recording is all its rows, also where
         it has several results."""
         if any(getattr(self, "_results", ())) and (self.is_ragged if options.get("recordings") is None else options["recordings"]):
@@ -219,6 +229,8 @@ class FileRows(Rows):
         self.target, self.labels = index.get("targets"), index.get("labels")
         self.mean, self.std = index.get("mean"), index.get("std")
         self.is_normalized = index.get("is_normalized", False)
+        rate, hop = self.attributes.get("sample_rate", 0), self.attributes.get("hop_length", 0)
+        self.rows_per_second = float(rate) if self.name == "waveform" else rate / hop if hop else 0.0
         self.statistics_by, self.group_names = index.get("statistics_by"), index.get("group_names", [])
         if self.mean is not None and self.statistics_by is not None:
             self.group_frames = index["group_frames"]
@@ -229,6 +241,9 @@ class FileRows(Rows):
         # True where a row is a frame or a sample of a recording, not a window.
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
         self._order()
+
+    def _reasons(self) -> Dict[str, str]:
+        return {self.path[file]: f"{node}: {reason}" for file, _, node, reason in self._remarks}
 
     def results(self, recording: int) -> "List[Tuple[Dict[str, Any], np.ndarray]]":
         """The results of a recording (channels, utterances, variants): the description of each, as in /files/results, and its
@@ -253,243 +268,3 @@ class FileRows(Rows):
         by_stamp = (self._size >= 0) & (other._size >= 0)
         stamps_differ = (self._size != other._size) | (self._modified != other._modified)
         return np.where(by_content, self._content != other._content, by_stamp & stamps_differ)
-
-
-class RowLoader(Epochs):
-    """Goes over rows once for each `for`, and gives dicts of arrays, as melflow.Loader does. Of several files (RowSets) those of each
-    by its name, of recordings with NAME_length, and once what is known of the samples.
-
-    A sample is a row of frames or, if rows are single frames, a recording: then rows are padded with zeros, with
-    "length". `recordings`: chooses one of the two, whatever the rows are.
-    split: name of the split whose samples it takes; not given: all. where: takes those of the recordings that rows.select(where)
-      names: {"speaker": ["ann", "bob"]}; of several files, of the first one.
-    shuffle: True or False: by one permutation of all samples for each (seed, epoch); recordings come in the order that
-      melflow.Loader(shuffle_recordings=True) gives them for the same seed, with the same buckets.
-    max_rows: the most rows of a batch, its padding included, where a sample is a recording; a longer
-      recording is a batch of its own. 0: any number. Of several files the rows of the first count.
-    bucket: among so many recordings, in the order that `shuffle` gives, those of similar length come in
-      one batch, so that it needs little padding. Batches leave in random order, others each epoch.
-    rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
-      The last batch is filled up by samples from the beginning of the epoch to as many for each rank;
-      with drop_last it is dropped unless every rank has batch_size samples.
-    normalize: True scales columns by the file's statistics; "speaker" those of each recording by its speaker's, where the file
-      was written with statistics_by: speaker. A recording without one uses the statistics of all. Of several files True is for
-      each; for some, their names, or for each such name True or a text, {"mel": "speaker"}. dtype: "float32", or None for the stored type.
-    prefetch, workers: batches that are prefetched, and threads that do so.
-
-    len() is exact, for the epoch under way, else for the next one; with max_rows epochs differ.
-    state_dict() has the number of samples that all ranks together have had, so training continues at once,
-    also with another number of workers or ranks, or another batch size. With bucket the batches of
-    all ranks together have to be as they were.
-    """
-
-    _STATE = "rows"
-    _warned = False
-
-    def __init__(self, rows: "Union[Rows, RowSets]", batch_size: int = 32, *, max_rows: int = 0,
-                 split: Optional[str] = None, shuffle: bool = True, bucket: int = 0, seed: int = 0,
-                 rank: Optional[int] = None, world_size: Optional[int] = None, drop_last: bool = False,
-                 normalize: "bool | str | Sequence[str] | Mapping[str, bool | str]" = False,
-                 dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
-                 workers: Optional[int] = None, where: Optional[Where] = None) -> None:
-        rank, world_size = arguments.rank(rank, world_size)
-        workers = rows._batch_workers if workers is None else arguments.workers(workers)
-        batch_size = arguments.integer("batch_size", batch_size, 1, 2**31 - 1)
-        prefetch, bucket = arguments.integer("prefetch", prefetch, 1), arguments.integer("bucket", bucket)
-        seed, max_rows = arguments.integer("seed", seed), arguments.integer("max_rows", max_rows)
-        if not isinstance(shuffle, (bool, np.bool_)):
-            raise TypeError("shuffle is True or False for rows by number, since all samples are "
-                            f"shuffled at once; not {arguments.shown(shuffle)}")
-        drop_last = arguments.flag("drop_last", drop_last)
-        if split is not None:
-            arguments.text("split", split)
-        scaled = rows._scaled(normalize)
-        is_ragged = rows.is_ragged if recordings is None else arguments.flag("recordings", recordings)
-        if is_ragged is None:
-            raise ValueError("some files have windows and others frames or samples of whole recordings: take recordings=True")
-        for name, value in (("bucket", bucket), ("max_rows", max_rows)):
-            if value > 0 and not is_ragged:
-                raise ValueError(f"{name} is for whole recordings; windows are equally long")
-        self.rows, self._first, self._is_ragged = rows, next(iter(rows._sets.values())), is_ragged
-        self._files = self._select(split, where)
-        self._counts = np.ascontiguousarray(self._first.count[self._files] if is_ragged else rows._windows(self._files), np.int64)
-        self._together = self._samples_together() if shuffle else None
-        self._ranges: Dict[str, Tuple[np.ndarray, np.ndarray]] = {}  # starts and counts
-        self._inputs: List[BatchRows] = []
-        for name, of in rows._sets.items():
-            try:
-                self._add(name, of, scaled.get(name, False), dtype)
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}" if of is not rows else str(error)) from None
-        self._starts, self._counts = self._ranges[next(iter(rows._sets))]
-        self._ends = np.cumsum(self._counts)
-        self._batch_size, self._max_rows = batch_size, max_rows
-        self._shuffle, self._bucket, self._seed = bool(shuffle), bucket, seed
-        self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
-        self._prefetch, self._workers = prefetch, workers
-        self._split = split
-        self._made_order: Tuple[Any, Any] = None, None
-        if drop_last and not max_rows and 0 < self.samples < batch_size * world_size:
-            raise ValueError(f"drop_last: there are {self.samples} samples, fewer than batch_size {batch_size} for each of "
-                             f"{world_size} ranks, so an epoch would have no batch; take a smaller batch_size, or omit drop_last")
-
-    def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
-        """The numbers of the recordings that are used, in the order of their rows."""
-        rows = self._first
-        taken = self.rows._have_rows
-        if split is not None:
-            if split not in rows.split_names:
-                raise ValueError(f"there is no split {split!r}; there are: {', '.join(rows.split_names) or 'none'}")
-            taken = taken & (rows.split == rows.split_names.index(split))
-        if where is not None:
-            selected = np.zeros(len(taken), bool)
-            selected[rows.select(where)] = True
-            taken = taken & selected
-            if not taken.any():
-                raise ValueError(f"where: no recording of the split {split!r} has all of {dict(where)!r}")
-        files = np.flatnonzero(taken)
-        return files[np.argsort(rows.offset[files], kind="stable")]
-
-    def _add(self, name: str, rows: Rows, normalize: Any, dtype: Optional[str]) -> None:
-        """Adds the rows that samples have in one of the sets."""
-        by = normalize if isinstance(normalize, str) else None
-        normalize = by is not None or arguments.flag("normalize", normalize)
-        if dtype is not None and arguments.dtype(dtype) not in ("float32", rows.dtype):
-            raise ValueError(f"dtype is None for {rows.dtype}, as the rows are, or float32, not {dtype!r}")
-        if normalize and rows.mean is None:
-            raise ValueError("there are no statistics to normalize by: a file has them by `statistics: train`")
-        if normalize and rows.is_normalized:
-            raise ValueError("the rows are normalized already")
-        if by is not None and by != rows.statistics_by:
-            raise ValueError(f"there are no statistics by {by!r} to normalize by: a file has them by `statistics_by: {by}`" +
-                             (f"; this one has those by {rows.statistics_by!r}" if rows.statistics_by else ""))
-        starts = np.ascontiguousarray(rows.offset[self._files], np.int64)
-        counts = np.ascontiguousarray(rows.count[self._files], np.int64)
-        groups = rows._groups(by)[self._files] if by is not None else np.zeros(0, np.int64)
-        if not self._is_ragged and len(starts) > 0:  # adjacent ranges become one
-            differs = starts[1:] != (starts + counts)[:-1]
-            if by is not None:
-                differs |= groups[1:] != groups[:-1]
-            begins = np.flatnonzero(np.r_[True, differs])
-            groups = groups[begins] if by is not None else groups
-            starts, counts = starts[begins], np.add.reduceat(counts, begins)
-        mean, std = (rows.mean, rows.std) if normalize else (np.zeros(0), np.zeros(0))
-        if by is not None:  # the last one: of all
-            mean, std = np.vstack([rows.group_mean, mean]), np.vstack([rows.group_std, std])
-        self._ranges[name] = starts, counts
-        as_float32 = dtype is not None and arguments.dtype(dtype) == "float32"
-        self._inputs.append(BatchRows(rows._reader, name, "length" if rows is self.rows else name + "_length", starts, counts,
-                                      as_float32, mean.ravel().tolist(), np.where(std == 0, 1, std).ravel().tolist(), groups))
-
-    def _samples_together(self) -> Optional[Tuple[np.ndarray, np.ndarray, int]]:
-        """Where not all rows are kept that have to be computed, samples and rows of each recording, and the window of rows
-        within which its samples come; so that each is computed once."""
-        kept = self._first._kept_rows
-        if kept is None or self._counts.sum() <= kept:
-            return None
-        firsts = self._first._firsts[self._files]
-        begins = np.flatnonzero(np.r_[True, firsts[1:] != firsts[:-1]])
-        rows = np.add.reduceat(self._counts, begins)
-        samples = np.diff(np.r_[begins, len(firsts)]) if self._is_ragged else rows
-        if samples.max() == 1:
-            return None
-        # Between two samples of a recording come the samples of at most two windows, and those looked ahead.
-        return samples, rows, max(0, int(kept // 2 - 2 * rows.max()))
-
-    def _ahead(self) -> int:
-        """The number of batches whose recordings are computed ahead."""
-        if self._together is None:
-            return 0
-        samples, rows, window = self._together
-        recordings = min(self._workers, (self._first._kept_rows - 2 * window) // int(rows.max()) - 1)
-        return max(0, recordings) * -(-int(samples.max()) // (self._batch_size * self._world_size))
-
-    def _order_settings(self) -> Dict[str, Any]:
-        paths = "\0".join(self.rows.path[i] for i in self._files).encode("utf-8", "surrogateescape")
-        all_of = [(name, rows.attributes.get("feature_fingerprint"),
-                   arguments.digest(b"".join((*(c.tobytes() for c in self._ranges[name]), paths))))
-                  for name, rows in self.rows._sets.items()]
-        out = {"features": all_of[0][1], "split": self._split, "samples": self.samples,
-               "rows": all_of[0][2] if self._first is self.rows else arguments.digest(all_of), "recordings": self._is_ragged,
-               "shuffle": self._shuffle, "bucket": self._bucket, "seed": self._seed}
-        if self._together is not None:
-            out |= {"window (by store)": self._together[2]}
-        if self._bucket > 0:
-            out |= {"batch_size times world_size": self._batch_size * self._world_size,
-                    "max_rows": self._max_rows, "drop_last": self._drop_last}
-            out |= {"world_size": self._world_size} if self._max_rows else {}
-        return out
-
-    @property
-    def samples(self) -> int:
-        """The number of samples in an epoch, for all ranks together."""
-        return len(self._starts) if self._is_ragged else int(self._counts.sum())
-
-    def __len__(self) -> int:
-        """The number of batches in an epoch, for each rank."""
-        return self._order(self._next_epoch()).count()
-
-    def _order(self, epoch: int, begin: int = 0) -> EpochOrder:
-        """The order of the samples from `begin` on."""
-        if self._made_order[0] != (epoch, begin):
-            lengths = self._counts if self._bucket or self._max_rows else self._counts[:0]
-            places = self._files.astype(np.int64) if self._is_ragged else self._counts[:0]
-            order = EpochOrder(self.samples, lengths, places, len(self._first.path), self._shuffle, self._bucket, self._seed, epoch,
-                               self._batch_size, self._max_rows, self._world_size, self._drop_last,
-                               begin, *(self._together or (self._counts[:0], self._counts[:0], 0)))
-            self._made_order = (epoch, begin), order
-        return self._made_order[1]
-
-    def _begin(self) -> RowBatches:
-        if self._first._kept_rows is not None and not self._warned:
-            self._warned = True
-            if self._together is not None:
-                self._warn_if_slow(int(self._together[1].max()))
-            if self._shuffle or self._bucket:
-                self._warn_if_short()
-        return RowBatches(self._order(self._epoch, self._delivered), self._inputs, self._is_ragged, self._rank, self._prefetch,
-                          self._workers, self._ahead())
-
-    def _warn_if_slow(self, most: int) -> None:
-        reader, kept = self._first._reader, self._first._kept_rows
-        if most > kept:
-            each = most * reader.row_bytes
-            warnings.warn(f"this epoch will be slow: the rows of a recording take up to {arguments.size(each)}, and store keeps "
-                          f"{arguments.size(kept * reader.row_bytes)}, so a recording is decoded again for each batch that has "
-                          f'samples of it. store="{math.ceil(6 * each / 2**20)}MiB" decodes it once an epoch; so does melflow.Loader',
-                          stacklevel=5)
-
-    def _warn_if_short(self) -> None:
-        """Warns if memory has less room than `store` allows, on which the order is based."""
-        reader = self._first._reader
-        wanted = min(int(self._counts.sum()), self._first._kept_rows or 0) * reader.row_bytes
-        able = reader.storable_bytes
-        if wanted > able:
-            mib = max(1, int(able) >> 20)
-            warnings.warn(f"this epoch will be slow: store may keep {arguments.size(wanted)} of rows, but of the memory that is available "
-                          f"here (the machine's, less what control groups of a container or a job take away) it uses {mib:,} MiB at most, so "
-                          f'recordings are decoded again and again. store="{mib}MiB" mixes samples within what is kept', stacklevel=5)
-
-    def _batch(self, run: RowBatches, taken: Tuple[Any, ...]) -> Batch:
-        out, samples, self._delivered = taken
-        rows = self._first
-        if self._is_ragged:
-            files, offset = self._files[samples], np.zeros(len(samples), np.int64)
-        else:
-            at = np.searchsorted(self._ends, samples, side="right")
-            row = self._starts[at] + samples - (self._ends[at] - self._counts[at])
-            files = rows.recording_of(row)
-            offset = row - rows.offset[files]
-        out["path"] = [rows.path[i] for i in files]
-        if rows.labels is not None:
-            out["labels"] = [rows.labels[i] for i in files]
-        elif rows.label is not None and rows.label_names:
-            out["label"] = rows.label[files]
-        if rows.split_names:
-            out["split"] = rows.split[files]
-        if rows.target is not None:
-            out["target"] = rows.target[files]
-        for name, texts in rows.columns.items():
-            out[name] = [texts[i] for i in files]
-        out["file"], out["offset"] = files, offset
-        return out  # type: ignore[no-any-return]

@@ -43,8 +43,23 @@ class Waits:
         """The program asks for the next one."""
         self.program.append(self._lap())
 
+    @property
+    def in_program(self) -> bool:
+        """Whether the program has a batch, and has not asked for the next one."""
+        return self.count() > len(self.program)
+
+    def count(self) -> int:
+        return len(self.batches) + (self.first is not None)
+
+    def lap_so_far(self) -> float:
+        return clock() - self._since
+
+    def waited(self) -> float:
+        """For batches after the first one, with the one under way."""
+        return sum(self.batches) + (0.0 if self.first is None or self.in_program else self.lap_so_far())
+
     def figures(self) -> Dict[str, Any]:
-        return {"batches": len(self.batches) + (self.first is not None), "first_batch_s": self.first or 0.0,
+        return {"batches": self.count(), "first_batch_s": self.first or 0.0,
                 "waiting_for_batches": _figures(self.batches), "in_program": _figures(self.program)}
 
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <type_traits>
 
 namespace melflow {
 namespace {
@@ -38,6 +39,15 @@ std::byte* put_stored(std::span<const std::byte> bytes, std::byte* to) {
   return to;
 }
 
+// Calls `work` with an object whose value is the size of an element.
+template <class F>
+void with_size(std::size_t element_bytes, F&& work) {
+  if (element_bytes == 8) return work(std::integral_constant<std::size_t, 8>());
+  if (element_bytes == 4) return work(std::integral_constant<std::size_t, 4>());
+  if (element_bytes == 2) return work(std::integral_constant<std::size_t, 2>());
+  return work(std::integral_constant<std::size_t, 1>());
+}
+
 constexpr std::size_t kStoredHeader = 5;
 constexpr std::size_t kZlibHeader = 2, kZlibTrailer = 4;
 
@@ -58,8 +68,8 @@ ChunkCodec::Packed ChunkCodec::pack(std::span<const std::byte> chunk, Scratch& s
   if (shuffle_) {
     s.shuffled_.resize(chunk.size());
     const std::size_t count = chunk.size() / element_bytes_;
-    element_bytes_ == 2 ? shuffle<2>(chunk.data(), count, s.shuffled_.data())
-                        : shuffle<4>(chunk.data(), count, s.shuffled_.data());
+    with_size(element_bytes_,
+              [&](auto size) { shuffle<size()>(chunk.data(), count, s.shuffled_.data()); });
     plain = s.shuffled_;
   }
   if (level_ == 0) return {plain, 0};
@@ -121,8 +131,8 @@ bool ChunkCodec::unpack(std::span<const std::byte> packed, std::uint32_t filter_
     return true;
   }
   const std::size_t count = chunk.size() / element_bytes_;
-  element_bytes_ == 2 ? unshuffle<2>(plain.data(), count, chunk.data())
-                      : unshuffle<4>(plain.data(), count, chunk.data());
+  with_size(element_bytes_,
+            [&](auto size) { unshuffle<size()>(plain.data(), count, chunk.data()); });
   return true;
 }
 

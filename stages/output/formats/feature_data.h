@@ -2,6 +2,7 @@
 // npy_reader, kaldi_reader) fill it; other code gets it from FeatureFile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -106,10 +107,9 @@ class FeatureRows {
   FeatureRows(const FeatureRows&) = delete;
   FeatureRows& operator=(const FeatureRows&) = delete;
   virtual ~FeatureRows() = default;
-  /// Reads rows [offset, offset + count), which must exist, as float32 [count, frames_per_row,
-  /// bands].
-  [[nodiscard]] virtual std::vector<float> read(std::uint64_t offset,
-                                                std::uint64_t count) const = 0;
+  /// Reads rows [offset, offset + count), which must exist, [count, frames_per_row, bands] in their
+  /// stored type, to `to`.
+  virtual void read(std::uint64_t offset, std::uint64_t count, std::byte* to) const = 0;
   /// Throws RunError, naming them, where some of the rows are not in the file, and RowsApart.
   [[nodiscard]] virtual RowPlaces places() const = 0;
 };

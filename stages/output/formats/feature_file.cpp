@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -163,12 +164,32 @@ std::shared_ptr<const FinishStep> FeatureFile::scaling_step(const Entry& entry) 
                                groups ? groups->find(data().text_of(entry, groups->by)) : -1);
 }
 
-std::vector<float> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t count) const {
+std::vector<std::byte> FeatureFile::read_stored(std::uint64_t offset, std::uint64_t count) const {
   if (count > rows() || offset > rows() - count)
     throw RunError(fmt::format("{}: {} rows from {} on are asked for, there are {}", path_, count,
                                offset, rows()));
-  return contents_.rows->read(offset, count);
+  std::vector<std::byte> out(count * data().values_per_row() * size_of(type()));
+  contents_.rows->read(offset, count, out.data());
+  return out;
 }
+
+template <class Number>
+std::vector<Number> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t count) const {
+  const std::vector<std::byte> stored = read_stored(offset, count);
+  std::vector<Number> out(count * data().values_per_row());
+  if (has_integers()) {
+    integers_to(stored.data(), out.size(), type(), out.data());
+  } else if constexpr (std::is_same_v<Number, float>) {
+    to_float(stored.data(), out.size(), type(), out.data());
+  } else {
+    std::vector<float> floats(out.size());
+    to_float(stored.data(), out.size(), type(), floats.data());
+    std::copy(floats.begin(), floats.end(), out.begin());
+  }
+  return out;
+}
+template std::vector<float> FeatureFile::read_rows(std::uint64_t, std::uint64_t) const;
+template std::vector<double> FeatureFile::read_rows(std::uint64_t, std::uint64_t) const;
 
 std::vector<CorpusSource> FeatureFile::sources() const {
   std::vector<CorpusSource> out;

@@ -71,12 +71,17 @@ class FeatureFile {
   }
   [[nodiscard]] std::string text(const std::string& name) const { return data().text(name); }
 
-  /// Reads rows [offset, offset + count) as float32 [count, frames_per_row, bands]. Throws RunError
-  /// for rows that do not exist.
-  [[nodiscard]] std::vector<float> read_rows(std::uint64_t offset, std::uint64_t count) const;
-
   /// The type of the stored values. Throws RunError for one that melflow does not write.
   [[nodiscard]] NumberType type() const;
+  /// Whether rows are integers that a node made; int16 of samples are not.
+  [[nodiscard]] bool has_integers() const { return is_integer(type()) && !has_samples(); }
+  /// Reads rows [offset, offset + count) as they are stored, [count, frames_per_row, bands]. Throws
+  /// RunError for rows that do not exist.
+  [[nodiscard]] std::vector<std::byte> read_stored(std::uint64_t offset, std::uint64_t count) const;
+  /// The same as numbers, float or double: floats exactly, samples as shares of full scale, integers
+  /// as far as `Number` has bits for them.
+  template <class Number = float>
+  [[nodiscard]] std::vector<Number> read_rows(std::uint64_t offset, std::uint64_t count) const;
   /// The positions of the stored values. Throws RunError where some of them are not in the file.
   [[nodiscard]] RowPlaces places() const;
   /// Returns what makes the rows and index unfit for use, as a message: the file is not complete,

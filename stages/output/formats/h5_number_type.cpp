@@ -1,5 +1,7 @@
 #include "stages/output/formats/h5_number_type.h"
 
+#include <stdexcept>
+
 namespace melflow {
 namespace {
 
@@ -32,10 +34,28 @@ Hid text_type() {
 }  // namespace
 
 Hid h5_number_type(NumberType type) {
-  if (type == NumberType::float16) return sixteen_bits(5, 15, "float16");
-  if (type == NumberType::bfloat16) return sixteen_bits(8, 127, "bfloat16");
-  const hid_t plain = type == NumberType::int16 ? H5T_STD_I16LE : H5T_IEEE_F32LE;
-  return {H5Tcopy(plain), H5Tclose, "type"};
+  const auto plain = [](hid_t id) { return Hid(H5Tcopy(id), H5Tclose, "type"); };
+  switch (type) {
+    case NumberType::float32:
+      return plain(H5T_IEEE_F32LE);
+    case NumberType::float16:
+      return sixteen_bits(5, 15, "float16");
+    case NumberType::bfloat16:
+      return sixteen_bits(8, 127, "bfloat16");
+    case NumberType::int16:
+      return plain(H5T_STD_I16LE);
+    case NumberType::int8:
+      return plain(H5T_STD_I8LE);
+    case NumberType::uint8:
+      return plain(H5T_STD_U8LE);
+    case NumberType::uint16:
+      return plain(H5T_STD_U16LE);
+    case NumberType::int32:
+      return plain(H5T_STD_I32LE);
+    case NumberType::int64:
+      return plain(H5T_STD_I64LE);
+  }
+  throw std::logic_error("a number type that HDF5 does not have");
 }
 
 Hid h5_type(ColumnType type) {
@@ -47,8 +67,7 @@ Hid h5_type(ColumnType type) {
 }
 
 std::optional<NumberType> number_type_of(hid_t type) {
-  for (const NumberType t :
-       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
+  for (const NumberType t : kNumberTypes)
     if (H5Tequal(type, h5_number_type(t)) > 0) return t;
   return std::nullopt;
 }

@@ -232,10 +232,7 @@ class H5Rows final : public FeatureRows {
         rows_(std::move(rows)),
         name_(std::move(name)),
         shape_(std::move(shape)),
-        layout_(std::move(layout)) {
-    const Hid type(H5Dget_type(rows_), H5Tclose, name_);
-    type_ = number_type_of(type);
-  }
+        layout_(std::move(layout)) {}
   ~H5Rows() override {
     const QuietHdf5 quiet;
     rows_ = {};
@@ -244,30 +241,20 @@ class H5Rows final : public FeatureRows {
   H5Rows(const H5Rows&) = delete;
   H5Rows& operator=(const H5Rows&) = delete;
 
-  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+  void read(std::uint64_t offset, std::uint64_t count, std::byte* to) const override {
     const QuietHdf5 quiet;
     std::vector<hsize_t> start(shape_.size(), 0), extent(shape_.begin(), shape_.end());
     start[0] = offset;
     extent[0] = count;
-    std::size_t values = 1;
-    for (const hsize_t n : extent) values *= n;
-    std::vector<float> out(values);
-    if (out.empty()) return out;
+    if (std::find(extent.begin(), extent.end(), 0) != extent.end()) return;
     const Hid space(H5Dget_space(rows_), H5Sclose, name_);
     const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
                      H5Sclose, name_);
     h5_check(
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
         name_);
-    // HDF5 converts types without hardware support bit by bit, so they are read unconverted.
-    const bool is_plain = !type_ || *type_ == NumberType::float32;
-    const Hid type =
-        is_plain ? Hid(H5Tcopy(H5T_NATIVE_FLOAT), H5Tclose, "type") : h5_number_type(*type_);
-    std::vector<std::uint16_t> halves(is_plain ? 0 : values);
-    void* to = is_plain ? static_cast<void*>(out.data()) : halves.data();
+    const Hid type(H5Dget_type(rows_), H5Tclose, name_);
     h5_check(H5Dread(rows_, type, memory, space, H5P_DEFAULT, to), "reading " + name_);
-    if (!is_plain) to_float(halves.data(), values, *type_, out.data());
-    return out;
   }
   // HDF5 1.10 goes over all chunks to locate one, but reads one directly by its index. So a chunk
   // is located by reading it.
@@ -299,8 +286,7 @@ class H5Rows final : public FeatureRows {
   Hid rows_;
   std::string name_;
   std::vector<std::uint64_t> shape_;
-  RowPlaces layout_;                // without its chunks
-  std::optional<NumberType> type_;  // of the rows, if it is a known one
+  RowPlaces layout_;  // without its chunks
 };
 
 // Calls `read` to read a part of the file `path`, and adds the path to its errors.

@@ -31,13 +31,12 @@ class ArkRows final : public FeatureRows {
         columns_(static_cast<std::int64_t>(data.shape.back())),
         compression_(compression) {}
 
-  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
-    std::vector<float> out(count * row_bytes_ / sizeof(float));
+  void read(std::uint64_t offset, std::uint64_t count, std::byte* out) const override {
     auto row = static_cast<std::int64_t>(offset);
     const auto end = static_cast<std::int64_t>(offset + count);
     auto at = std::upper_bound(places_.begin(), places_.end(), row,
                                [](std::int64_t r, const Place& p) { return r < p.row; });
-    for (char* to = reinterpret_cast<char*>(out.data()); row < end; ++at) {
+    for (char* to = reinterpret_cast<char*>(out); row < end; ++at) {
       const Place& p = *std::prev(at);
       if (read_at(fd_.get(), p.at - p.head.size(), p.head.size(), path_) != p.head)
         throw RunError(fmt::format("{}: at byte {} there is no matrix as the index has it", path_,
@@ -47,7 +46,6 @@ class ArkRows final : public FeatureRows {
       to = std::copy(bytes.begin(), bytes.end(), to);
       row += n;
     }
-    return out;
   }
   [[nodiscard]] RowPlaces places() const override {
     throw RowsApart(path_ +

@@ -1,5 +1,7 @@
 #include "stages/output/formats/npy_file.h"
 
+#include <stdexcept>
+
 #include "stages/output/formats/npy_header.h"
 
 namespace melflow {
@@ -27,10 +29,27 @@ NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_
 
 const char* NpyFile::descr(NumberType type) {
   // numpy has no bfloat16: an array of ml_dtypes is saved as two bytes that are no number.
-  return type == NumberType::float32   ? "'<f4'"
-         : type == NumberType::float16 ? "'<f2'"
-         : type == NumberType::int16   ? "'<i2'"
-                                       : "'<V2'";
+  switch (type) {
+    case NumberType::float32:
+      return "'<f4'";
+    case NumberType::float16:
+      return "'<f2'";
+    case NumberType::bfloat16:
+      return "'<V2'";
+    case NumberType::int16:
+      return "'<i2'";
+    case NumberType::int8:
+      return "'|i1'";
+    case NumberType::uint8:
+      return "'|u1'";
+    case NumberType::uint16:
+      return "'<u2'";
+    case NumberType::int32:
+      return "'<i4'";
+    case NumberType::int64:
+      return "'<i8'";
+  }
+  throw std::logic_error("a number type without a name in NumPy");
 }
 
 std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType type) {

@@ -190,14 +190,12 @@ class NpyRows final : public FeatureRows {
   NpyRows(std::string path, UniqueFd fd, NumberType type, std::uint64_t values_per_row)
       : path_(std::move(path)), fd_(std::move(fd)), type_(type), values_per_row_(values_per_row) {}
 
-  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+  void read(std::uint64_t offset, std::uint64_t count, std::byte* to) const override {
     const std::size_t row_bytes = values_per_row_ * size_of(type_);
     const std::string bytes =
         read_at(fd_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes, path_);
     if (bytes.size() != count * row_bytes) throw RunError(path_ + ": ends before its rows do");
-    std::vector<float> out(count * values_per_row_);
-    to_float(bytes.data(), out.size(), type_, out.data());
-    return out;
+    std::memcpy(to, bytes.data(), bytes.size());
   }
   [[nodiscard]] RowPlaces places() const override {
     RowPlaces out;
