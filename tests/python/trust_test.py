@@ -252,78 +252,25 @@ class TrustTest(unittest.TestCase):
                 self.assertEqual(seen, {effect for effect, cell in row.items() if cell in ("yes", "trust")}, ended)
                 self.assertEqual(ended.returncode, 0, ended)
 
-    def words_of(self, of, own="own.yaml"):
-        """The words of each verb for one of the three inputs."""
-        own = (own, "--workers", "1")
-        return {
-            "own pipeline": {
-                "run": ("run", *own), "update": ("update", *own), "plan": ("plan", *own, "-o", self.at("here", "planned")),
-                "validate": ("validate", *own), "graph": ("graph", *own), "compare": ("compare", own[0], own[0]),
-                "test": ("test", own[0]), "explain": ("explain", *own), "sweep": ("sweep", *own, "--vary", "workers=1", "--repeat", "1"),
-                "tune": ("tune", *own, "--budget", "1s")},
-            "output": {
-                "inspect": ("inspect", "output.h5"), "show": ("show", "output.h5", "-o", self.at("here", "picture.svg")),
-                "compare": ("compare", "output.h5", "output.h5"), "export": ("export", "output.h5", self.at("here", "exported"), "--format", "tar"),
-                "verify": ("verify", "output.h5"), "verify --recompute": ("verify", "output.h5", "--recompute", "100%"),
-                "repair": ("repair", "output.h5"), "repair --dry-run": ("repair", "output.h5", "--dry-run"),
-                "melflow.open": ("python", "-c", "import melflow; melflow.open('output.h5')[:]")},
-            "job": {"status": ("status", "job"), "work": ("work", "job"), "merge": ("merge", "job"), "merge --dry-run": ("merge", "job", "--dry-run")},
-        }[of]
-
     def test_own_pipelines(self):
-        self.walk("own pipeline", self.words_of("own pipeline"))
+        own = ("own.yaml", "--workers", "1")
+        self.walk("own pipeline", {
+            "run": ("run", *own), "update": ("update", *own), "plan": ("plan", *own, "-o", self.at("here", "planned")),
+            "validate": ("validate", *own), "graph": ("graph", *own), "compare": ("compare", "own.yaml", "own.yaml"),
+            "test": ("test", "own.yaml"), "explain": ("explain", *own), "sweep": ("sweep", *own, "--vary", "workers=1", "--repeat", "1"),
+            "tune": ("tune", *own, "--budget", "1s")})
 
     def test_outputs(self):
-        self.walk("output", self.words_of("output"))
+        words = {"inspect": ("inspect", "output.h5"), "show": ("show", "output.h5", "-o", self.at("here", "picture.svg")),
+                 "compare": ("compare", "output.h5", "output.h5"), "export": ("export", "output.h5", self.at("here", "exported"), "--format", "tar"),
+                 "verify": ("verify", "output.h5"), "verify --recompute": ("verify", "output.h5", "--recompute", "100%"),
+                 "repair": ("repair", "output.h5"), "repair --dry-run": ("repair", "output.h5", "--dry-run"),
+                 "melflow.open": ("python", "-c", "import melflow; melflow.open('output.h5')[:]")}
+        self.walk("output", words)
 
     def test_jobs(self):
-        self.walk("job", self.words_of("job"))
-
-    def test_a_models_file_that_is_a_preset_is_read_as_a_model_is(self):
-        """The column `model`, too. The file has a key that is refused, so a command that reads it says so."""
-        file = pathlib.Path(self.at("preprocessor_config.json"))
-        model = {"feature_extractor_type": "ParakeetFeatureExtractor", "sampling_rate": 8000, "n_fft": 256, "win_length": 200, "hop_length": 80}
-        text = textwrap.dedent(f"""
-            version: 1
-            workers: 1
-            graph:
-              files:  {{stage: file_list, root: {self.folder}/audio}}
-              read:   {{stage: disk_read, from: files}}
-              decode: {{stage: decode, from: read}}
-              mel:    {{stage: mel, from: decode, preset: {file}}}
-              write:  {{stage: hdf5_write, from: mel, path: {self.victim}, overwrite: true}}
-            tests:
-              quiet: {{input: {{root: {self.folder}/audio}}, expect: {{ok: 1}}}}
-            """)
-        own, job, output = (pathlib.Path(self.at("here", name)) for name in ("preset.yaml", "preset_job", "preset.h5"))
-        own.write_text(text, encoding="utf-8")
-        file.write_text(json.dumps(model), encoding="utf-8")
-        self.assertEqual(self.program("run", own).returncode, 0)
-        shutil.move(self.victim, output)
-        self.assertEqual(self.program("plan", own, "-o", job).returncode, 0)
-        for stored in (output.read_bytes(), (job / "pipeline.yaml").read_bytes()):
-            self.assertNotIn(str(file).encode(), stored)
-        # Somebody puts the path in.
-        with h5py.File(output, "r+") as out:
-            config = json.loads(out.attrs["config"])
-            mel = config["graph"]["mel"]
-            config["graph"]["mel"] = {"stage": "mel", "from": mel["from"], "preset": {"file": str(file)}}
-            out.attrs["config"] = json.dumps(config)
-        corpus.rehash(str(output))
-        kept = (job / "pipeline.yaml").read_text(encoding="utf-8")
-        self.assertIn("preset: nemo", kept)
-        (job / "pipeline.yaml").write_text(kept.replace("preset: nemo", f'preset: {{file: "{file}"}}'), encoding="utf-8")
-        file.write_text(json.dumps({**model, "hop_lenght": 80}), encoding="utf-8")
-        for of in ("own pipeline", "output", "job"):
-            for verb, words in self.words_of(of, "preset.yaml").items():
-                words = [{"output.h5": "preset.h5", "job": "preset_job"}.get(word, word).replace("'output.h5'", "'preset.h5'") for word in words]
-                cell = self.cells[of, verb]["model"]
-                with self.subTest(of=of, verb=verb):
-                    said = self.program(*words).stderr
-                    self.assertEqual("hop_lenght: ParakeetFeatureExtractor is not known" in said, cell == "yes", said)
-                    self.assertEqual("this configuration would read the model's file" in said, cell == "trust", said)
-                    if cell == "trust":
-                        self.assertIn("hop_lenght: ParakeetFeatureExtractor is not known", self.program(*words, "--trust").stderr)
+        self.walk("job", {"status": ("status", "job"), "work": ("work", "job"), "merge": ("merge", "job"),
+                          "merge --dry-run": ("merge", "job", "--dry-run")})
 
     def test_a_variable_is_given_but_a_url_is_not_asked(self):
         for verb in (("verify", "output.h5", "--recompute", "100%"), ("repair", "output.h5"), ("work", "job"), ("merge", "job")):
