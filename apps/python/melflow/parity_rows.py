@@ -130,8 +130,18 @@ class Ours:
             beside = np.pad(bands, ((0, 0), (1, 1)))
             out = np.fmax(out, FILTER_SHARE * np.fmax(beside[:, :-2], beside[:, 2:]))
         if is_level:
-            out = np.log1p(out / linear) * factor / self.divisor
+            out = np.log1p(out / linear) * factor
+            if o["normalize"] in ("per_feature", "all_features") and len(theirs.frames) == len(self.values):
+                out = out + self._of_statistics(size, out)
+            out = out / self.divisor
         return np.where(is_energy, 0.0, out)
+
+    def _of_statistics(self, size: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """What errors of all frames' levels make of each normalised value by the mean and the deviation, which are over the recording: a quiet
+        frame is off by errors of loud ones."""
+        axis = 0 if self.settings["normalize"] == "per_feature" else None
+        of_mean = errors.mean(axis, keepdims=True)
+        return of_mean + size * (size * errors).mean(axis, keepdims=True) if self.settings["norm_variance"] else of_mean
 
 
 class Worst(NamedTuple):
