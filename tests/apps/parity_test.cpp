@@ -94,7 +94,7 @@ TEST_CASE("parity: a model that Transformers does not take is refused before Pyt
   const TempFolder folder;
   write_clip(folder / "a.wav", 16000, 0.5);
   fs::create_directory(folder / "whisper");
-  write_text(folder / "whisper" / "preprocessor_config.json",
+  write_text(folder / "whisper/preprocessor_config.json",
              R"({"feature_extractor_type": "WhisperFeatureExtractor", "hop_length": 160})");
   write_text(folder / "fbank.conf", "--num-mel-bins=40\n");
   const auto with = [](std::vector<std::string> more) {
@@ -129,6 +129,14 @@ TEST_CASE("parity: a pipeline without a mel node that can be compared is refused
   write_text(folder / "two.yaml", begin + write +
                                       "  more: {stage: mel, from: batch, preset: whisper}\n"
                                       "  write2: {stage: hdf5_write, from: more, path: o2.h5}\n");
+  fs::create_directory(folder / "gemma");
+  write_text(folder / "gemma/preprocessor_config.json",
+             R"({"feature_extractor_type": "Gemma4AudioFeatureExtractor"})");
+  write_text(folder / "model.yaml",
+             "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n"
+             "  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n"
+             "  mel: {stage: mel, from: decode, preset: gemma}\n" +
+                 write);
   write_text(folder / "none.yaml",
              "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n"
              "  end: {stage: discard, from: files}\n");
@@ -138,6 +146,18 @@ TEST_CASE("parity: a pipeline without a mel node that can be compared is refused
         1,
         "p.yaml: mel has no preset, which would say which library is meant; give --reference, "
         "one of librosa, "},
+       {{"p.yaml", "--set", "mel.preset=lhotse", "a.wav"},
+        1,
+        "p.yaml: the preset of mel, lhotse, is of no library that --reference compares with; give "
+        "--reference, one of librosa, "},
+       {{"model.yaml", "a.wav"},
+        1,
+        "model.yaml: the preset of mel is a model's file (Gemma4AudioFeatureExtractor of "
+        "transformers "},
+       {{"model.yaml", "a.wav"},
+        1,
+        "), which is compared by itself: --reference transformers FOLDER, with the model's "
+        "folder\n"},
        {{"two.yaml", "a.wav"},
         1,
         "two.yaml has several mel nodes whose settings differ (mel, more); name one: --node mel"},
