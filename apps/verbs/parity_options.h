@@ -38,8 +38,8 @@ nlohmann::ordered_json mel_settings(const Value& options, const std::string& whe
 /// Returns {"reference": the library, "preset", "settings": mel_settings(), "changed": names of
 /// options that differ from the preset, "remark"}, and of a pipeline "pipeline" and "node"; of a
 /// model {"reference", "model": the value of `preset`, "changed": keys beside its file}. Throws
-/// ConfigError for a wrong option, pipeline or model, RunError where it is not clear which node or library
-/// is meant, UsageError where the library lacks the preset or the pipeline the node.
+/// ConfigError for a wrong option, pipeline or model, RunError where it is not clear which node or
+/// library is meant, UsageError where the library lacks the preset or the pipeline the node.
 nlohmann::ordered_json parity_options(const ParityQuestion& question);
 
 }  // namespace melflow

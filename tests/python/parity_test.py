@@ -372,6 +372,19 @@ class ParityTest(unittest.TestCase):
                               "      write2: {stage: hdf5_write, from: more, path: o2.h5}\n")
         self.assertEqual(asked("two.yaml", *sets(["sample_rate=16000"]), "--node", "more", code=1)[1]["reference"], "whisper")
 
+    def test_single_precision_of_loud_frames_is_allowed_in_the_statistics_of_quiet_ones(self):
+        settings = json.loads(melflow._melflow.mel_settings(json.dumps({"preset": "kaldi", "sample_rate": 16000, "normalize": "per_feature"}), ""))
+        samples = (np.sin(np.arange(16000) ** 1.5 / 90) * 0.27).astype(np.float32)
+        single, double = (parity.Ours(settings, precision, samples) for precision in ("float", "double"))
+        theirs = parity.Theirs(np.arange(len(double.values)), double.values, np.zeros(double.values.shape))
+        tolerance = {"atol": 1e-8, "rtol": 1e-4}
+        self.assertLess(parity.worst(single.values, theirs, single.limits(theirs, tolerance), "float").value["share"], 1)
+        # Of the loudest value it is no allowance.
+        at = np.unravel_index(np.argmax(double.values), double.values.shape)
+        other = double.values.copy()
+        other[at] += 0.5
+        self.assertGreater(parity.worst(other, theirs, single.limits(theirs, tolerance), "float").value["share"], 1)
+
     # ---- by the class of a model's own file
 
     def model(self, **keys):

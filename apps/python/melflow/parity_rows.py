@@ -138,10 +138,13 @@ class Ours:
 
     def _of_statistics(self, size: np.ndarray, errors: np.ndarray) -> np.ndarray:
         """What errors of all frames' levels make of each normalised value by the mean and the deviation, which are over the recording: a quiet
-        frame is off by errors of loud ones."""
+        frame is off by errors of loud ones. Errors of rounding are independent, so of n their mean is the root of the sum of squares, by n."""
         axis = 0 if self.settings["normalize"] == "per_feature" else None
-        of_mean = errors.mean(axis, keepdims=True)
-        return of_mean + size * (size * errors).mean(axis, keepdims=True) if self.settings["norm_variance"] else of_mean
+
+        def mean(of: np.ndarray) -> np.ndarray:
+            return np.sqrt((of ** 2).mean(axis, keepdims=True) / (of.shape[0] if axis == 0 else of.size))
+
+        return mean(errors) + size * mean(size * errors) if self.settings["norm_variance"] else mean(errors)
 
 
 class Worst(NamedTuple):
