@@ -172,6 +172,36 @@ std::vector<std::string> differing(const MelNode& node, const MelPreset& preset)
   return out;
 }
 
+// title: of a model's file, as in ModelFrontEnd.
+bool is_of_transformers(const std::string& title) {
+  return title.find(fmt::format(" of {} ", kTransformersLibrary)) != std::string::npos;
+}
+
+// Why no library is found for the node, and what to do. `own`: its preset, "" without one.
+std::string no_library(const MelNode& node, const std::string& own,
+                       const std::vector<std::string>& libraries) {
+  const std::string& model = node.options.preset_of;
+  if (!model.empty() && is_of_transformers(model))
+    return fmt::format(
+        "the preset of {} is a model's file ({}), which is compared by itself: "
+        "--reference {} FOLDER, with the model's folder",
+        node.name, model, kTransformersLibrary);
+  const std::string what =
+      !model.empty() ? fmt::format(
+                           "the preset of {} is a model's file ({}), which no --reference "
+                           "compares by itself",
+                           node.name, model)
+      : !own.empty() ? fmt::format(
+                           "the preset of {}, {}, is of no library that --reference "
+                           "compares with",
+                           node.name, own)
+                     : node.name + " has no preset, which would say which library is meant";
+  return fmt::format("{}; give --reference, one of {}{}", what, fmt::join(libraries, ", "),
+                     model.empty() && own.empty()
+                         ? ""
+                         : "; the settings are compared with those of its own preset");
+}
+
 Json of_pipeline(const ParityQuestion& question, const ParityLibrary* library) {
   const MelNode node = mel_node(question);
   const std::string own =
@@ -181,14 +211,38 @@ Json of_pipeline(const ParityQuestion& question, const ParityLibrary* library) {
     names.push_back(l.name);
     if (library == nullptr && has_preset(l, own)) library = &l;
   }
-  if (library == nullptr)
-    throw RunError(fmt::format(
-        "{}: {} has no preset, which would say which library is meant; give --reference, one of {}",
-        question.pipeline, node.name, fmt::join(names, ", ")));
+  if (library == nullptr) throw RunError(question.pipeline + ": " + no_library(node, own, names));
   const MelPreset& preset = preset_of(question, *library, own);
   Json out = options_json(*library, preset, node.options, differing(node, preset));
   out.update({{"pipeline", question.pipeline}, {"node", node.name}});
   return out;
+}
+
+// The front end of a model's file, with the keys that --set gives beside it.
+Json of_model(const ParityQuestion& question) {
+  if (!question.presets.empty() || !question.node.empty() || !question.overrides.vars.empty())
+    throw UsageError(
+        "--preset, --node and --var: --reference transformers compares by a model's file alone; "
+        "leave them out");
+  Value model = Value::map({{kModelFileKey, Value::scalar(question.model, {}, true), {}}});
+  Value graph = Value::map({{"model", std::move(model), {}}});
+  Value root = Value::map({{"graph", std::move(graph), {}}});
+  Problems problems;
+  apply_overrides(root, question.overrides.assignments(), problems);
+  if (root.entries().size() > 1 || root.find("graph")->entries().size() > 1)
+    problems.add({}, "--set: only keys of the model can be set here, as in model.dither=0");
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  const Value& preset = *root.find("graph")->find("model");
+  const ModelFrontEnd of = read_model_file(preset);
+  if (!is_of_transformers(of.title))
+    throw RunError(
+        fmt::format("{}: is read as {}, and --reference transformers compares with "
+                    "classes of transformers alone",
+                    excerpt(question.model), of.title));
+  std::vector<std::string> changed;
+  for (const Value::Entry& e : preset.entries())
+    if (e.key != kModelFileKey) changed.push_back(e.key);
+  return {{"reference", question.library}, {"model", json_of(preset)}, {"changed", changed}};
 }
 
 }  // namespace
@@ -224,6 +278,7 @@ Json mel_settings(const Value& options, const std::string& where) {
 }
 
 Json parity_options(const ParityQuestion& question) {
+  if (!question.model.empty()) return of_model(question);
   const auto& all = parity_libraries();
   const auto library = std::find_if(
       all.begin(), all.end(), [&](const ParityLibrary& l) { return l.name == question.library; });

@@ -1,5 +1,5 @@
 // The mel options that `verify-parity --reference` compares: those of a preset, changed by --set,
-// or those of a mel node of a pipeline.
+// those of a mel node of a pipeline, or the front end of a model's own file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,11 +19,15 @@ struct ParityLibrary {
 };
 const std::vector<ParityLibrary>& parity_libraries();
 
+/// The library whose classes are compared by the files that they wrote.
+inline constexpr const char* kTransformersLibrary = "transformers";
+
 /// The comparison that the arguments ask for.
 struct ParityQuestion {
   std::string library;  ///< "": the library of the pipeline's preset
   std::vector<std::string> presets;
   std::string pipeline, node;  ///< "": no pipeline; its only mel node
+  std::string model;           ///< a model's file or folder; "": none
   PlanOverrides overrides;
 };
 
@@ -32,9 +36,10 @@ struct ParityQuestion {
 nlohmann::ordered_json mel_settings(const Value& options, const std::string& where);
 
 /// Returns {"reference": the library, "preset", "settings": mel_settings(), "changed": names of
-/// options that differ from the preset, "remark"}, and of a pipeline "pipeline" and "node". Throws
-/// ConfigError for a wrong option or pipeline, RunError where it is not clear which node or library
-/// is meant, UsageError where the library lacks the preset or the pipeline the node.
+/// options that differ from the preset, "remark"}, and of a pipeline "pipeline" and "node"; of a
+/// model {"reference", "model": the value of `preset`, "changed": keys beside its file}. Throws
+/// ConfigError for a wrong option, pipeline or model, RunError where it is not clear which node or
+/// library is meant, UsageError where the library lacks the preset or the pipeline the node.
 nlohmann::ordered_json parity_options(const ParityQuestion& question);
 
 }  // namespace melflow

@@ -51,7 +51,8 @@ Example:
   melflow verify-parity --reference librosa --python venv/bin/python speech.wav
   melflow verify-parity --reference librosa --set mel.sample_rate=48000 speech.wav
   melflow verify-parity mine.yaml
-  melflow verify-parity mine.yaml speech.wav --reference librosa --var DATA=clips)";
+  melflow verify-parity mine.yaml speech.wav --reference librosa --var DATA=clips
+  melflow verify-parity --reference transformers whisper-small speech.wav)";
 
 struct ParityArguments {
   ParityQuestion question;
@@ -69,8 +70,14 @@ bool has_pipeline(const ParityArguments& arguments) {
 
 // Throws CLI::RequiresError for arguments that need others.
 void check_arguments(const ParityArguments& arguments) {
-  if (has_pipeline(arguments)) return;
   const ParityQuestion& question = arguments.question;
+  if (question.library == kTransformersLibrary) {
+    if (arguments.files.empty())
+      throw CLI::RequiresError("--reference transformers",
+                               "the folder of a model as the first FILE");
+    return;
+  }
+  if (has_pipeline(arguments)) return;
   constexpr const char* kPipeline = "a pipeline as the first FILE";
   constexpr const char* kReference = "--reference, or a pipeline as the first FILE";
   const bool has_reference = !question.library.empty();
@@ -110,8 +117,9 @@ void check_recordings(const std::vector<std::string>& files) {
 int verify_parity(const ParityArguments& arguments) {
   ParityQuestion question = arguments.question;
   std::vector<std::string> files = arguments.files;
-  if (has_pipeline(arguments)) {
-    question.pipeline = files.front();
+  const bool has_model = question.library == kTransformersLibrary;
+  if (has_model || has_pipeline(arguments)) {
+    (has_model ? question.model : question.pipeline) = files.front();
     files.erase(files.begin());
   }
   check_recordings(files);
@@ -149,16 +157,18 @@ Action add_verify_parity(CLI::App& verb) {
       ->type_name("PATH");
   std::vector<std::string> libraries;
   for (const ParityLibrary& l : parity_libraries()) libraries.push_back(l.name);
+  libraries.emplace_back(kTransformersLibrary);
   verb.add_option("--reference", question.library,
-                  "compares with what this Python library makes of FILEs: " +
-                      fmt::format("{}", fmt::join(libraries, ", ")))
+                  fmt::format("compares with what this Python library makes of FILEs: {}. With "
+                              "transformers the first FILE is a model's folder",
+                              fmt::join(libraries, ", ")))
       ->type_name("LIBRARY")
       ->check(is_one_of(libraries));
   verb.add_option(
       "FILE", arguments->files,
       "recordings to compare. The first may be a pipeline instead: its mel settings are "
       "compared then, with the library of its preset unless --reference names one. A "
-      "pipeline without recordings is compared on test signals");
+      "pipeline or model without recordings is compared on test signals");
   verb.add_option("--node", question.node,
                   "which mel node of the pipeline, where its settings differ from another's")
       ->type_name("NAME");
@@ -169,8 +179,8 @@ Action add_verify_parity(CLI::App& verb) {
       ->type_name("PATH");
   question.overrides.add_to(verb);
   verb.get_option("--set")->description(
-      "gives an option of the preset, or of the pipeline, another value, for melflow and for the "
-      "library: mel.sample_rate=8000");
+      "gives an option of the preset, of the pipeline, or a key of the model another value, for "
+      "melflow and for the library: mel.sample_rate=8000, model.dither=0");
   verb.footer(kFooter);
   verb.final_callback([arguments] { check_arguments(*arguments); });
   return [arguments] { return verify_parity(*arguments); };

@@ -90,6 +90,36 @@ TEST_CASE("parity: arguments that do not fit are refused before Python is starte
        {set("mel.n_mels=64"), 1, "melflow verify-parity: this needs Python"}});
 }
 
+TEST_CASE("parity: a model that Transformers does not take is refused before Python is started") {
+  const TempFolder folder;
+  write_clip(folder / "a.wav", 16000, 0.5);
+  fs::create_directory(folder / "whisper");
+  write_text(folder / "whisper/preprocessor_config.json",
+             R"({"feature_extractor_type": "WhisperFeatureExtractor", "hop_length": 160})");
+  write_text(folder / "fbank.conf", "--num-mel-bins=40\n");
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--reference", "transformers"});
+    return more;
+  };
+  check_messages(
+      folder,
+      {{with({}), 2, "--reference transformers requires the folder of a model as the first FILE"},
+       {with({"nowhere"}), 78, "nowhere: cannot be read: No such file or directory"},
+       {with({"fbank.conf", "a.wav"}), 1,
+        "melflow: fbank.conf: is read as compute-fbank-feats of Kaldi, and --reference "
+        "transformers compares with classes of transformers alone\n"},
+       {with({"whisper", "--set", "model.hop_lenght=3"}), 78,
+        "hop_lenght: WhisperFeatureExtractor is not known to have this key"},
+       {with({"whisper", "--set", "mel.n_mels=3"}), 78, "mel.n_mels: there is no node 'mel'"},
+       {with({"whisper", "--set", "memory.host=1GiB"}), 78,
+        "--set: only keys of the model can be set here, as in model.dither=0"},
+       {with({"whisper", "--preset", "whisper"}), 2,
+        "melflow: --preset, --node and --var: --reference transformers compares by a model's file "
+        "alone; leave them out\n"},
+       {with({"whisper", "--set", "model.hop_length=320", "a.wav"}), 1,
+        "melflow verify-parity: this needs Python"}});
+}
+
 TEST_CASE("parity: a pipeline without a mel node that can be compared is refused") {
   const TempFolder folder;
   write_clip(folder / "a.wav", 16000, 0.5);
@@ -99,6 +129,14 @@ TEST_CASE("parity: a pipeline without a mel node that can be compared is refused
   write_text(folder / "two.yaml", begin + write +
                                       "  more: {stage: mel, from: batch, preset: whisper}\n"
                                       "  write2: {stage: hdf5_write, from: more, path: o2.h5}\n");
+  fs::create_directory(folder / "gemma");
+  write_text(folder / "gemma/preprocessor_config.json",
+             R"({"feature_extractor_type": "Gemma4AudioFeatureExtractor"})");
+  write_text(folder / "model.yaml",
+             "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n"
+             "  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n"
+             "  mel: {stage: mel, from: decode, preset: gemma}\n" +
+                 write);
   write_text(folder / "none.yaml",
              "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n"
              "  end: {stage: discard, from: files}\n");
@@ -108,6 +146,18 @@ TEST_CASE("parity: a pipeline without a mel node that can be compared is refused
         1,
         "p.yaml: mel has no preset, which would say which library is meant; give --reference, "
         "one of librosa, "},
+       {{"p.yaml", "--set", "mel.preset=lhotse", "a.wav"},
+        1,
+        "p.yaml: the preset of mel, lhotse, is of no library that --reference compares with; give "
+        "--reference, one of librosa, "},
+       {{"model.yaml", "a.wav"},
+        1,
+        "model.yaml: the preset of mel is a model's file (Gemma4AudioFeatureExtractor of "
+        "transformers "},
+       {{"model.yaml", "a.wav"},
+        1,
+        "), which is compared by itself: --reference transformers FOLDER, with the model's "
+        "folder\n"},
        {{"two.yaml", "a.wav"},
         1,
         "two.yaml has several mel nodes whose settings differ (mel, more); name one: --node mel"},

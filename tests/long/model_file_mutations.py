@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Models' own files with one key changed, added, misspelt or of another type: each changes the rows as in the library, or is an error that names the key.
 
-In:  model_file_mutations.py [--count 2000] [--seed 1], with what tests/golden/make_model_files.py needs
-Out: a line for each that is neither, and the numbers of each verdict; exit status 1 where there is one:
+In:  model_file_mutations.py [--count 2000] [--seed 1] [FILE...], with what tests/golden/make_model_files.py needs; files of model_file_cases.py, by
+     default all whose library writes or takes one by itself
+Out: a line for each that is neither, and the numbers of each verdict by family; exit status 1 where there is one:
      same: the rows of the library that read the changed file, by the bounds of front_ends.json; error: melflow's, with the key's name; undefined:
-     the library's rows are 0 / 0.
+     the library's rows are 0 / 0. Of ESPnet, FunASR, WeNet and WeSpeaker, which are not run here: used: other nodes; listed: the key is among those
+     without influence.
 """
 
 import argparse
+import ast
 import collections
 import json
 import pathlib
@@ -31,7 +34,95 @@ import model_file_cases  # noqa: E402
 from make_model_files import filled, nodes_in_order, text_of  # noqa: E402
 
 # Of `dither` rows are other ones each time, in the library, too.
-CLASS_KEYS = {"feature_extractor_type", "feature_type", "_target_", "dither"}
+CLASS_KEYS = {"feature_extractor_type", "feature_type", "_target_", "dither", "y", "waveform"}
+# Of these libraries the rows are written anew from their source for some options alone.
+UNJUDGED = ("espnet", "funasr", "wenet", "wespeaker")
+# Where the keys of the class are in a file of YAML.
+PLACES = {"nemo": ["preprocessor"], "espnet_tts": ["feats_extract_conf"], "espnet": ["frontend_conf"], "funasr": ["frontend_conf"],
+          "wenet": ["dataset_conf", "fbank_conf"], "wespeaker": ["dataset_args", "fbank_args"]}
+
+
+class Source(str):
+    """A value of a call that is no literal: torch.hann_window."""
+
+    def __repr__(self):
+        return str(self)
+
+
+class Json:
+    """A file of JSON or YAML, and the map of keys of the class in it."""
+
+    def __init__(self, name, text, is_yaml):
+        self.is_yaml, self.root = is_yaml, yaml.safe_load(text) if is_yaml else json.loads(text)
+        self.place = next((place for prefix, place in PLACES.items() if name.startswith(prefix)), [])
+        self.fields = self.root
+        for key in self.place:
+            self.fields = self.fields[key]
+
+    def text(self, fields):
+        root = json.loads(json.dumps(self.root))
+        at = root
+        for key in self.place[:-1]:
+            at = at[key]
+        if self.place:
+            at[self.place[-1]] = fields
+        root = root if self.place else fields
+        return yaml.safe_dump(root) if self.is_yaml else json.dumps(root, indent=2)
+
+
+class Lines:
+    """Options of Kaldi, or the object of a file of SpeechBrain that has tags: a line for each key."""
+
+    def __init__(self, text, begin, between):
+        self.lines, self.begin, self.between, self.fields, self.kept = text.splitlines(), begin, between, {}, {}
+        self.at = [i for i, line in enumerate(self.lines) if line.startswith(begin)]
+        if between == ":":  # of the first object alone
+            self.at = [i for n, i in enumerate(self.at) if i == self.at[0] + n]
+        for line in (self.lines[i] for i in self.at):
+            key, _, value = line[len(begin):].split("#")[0].partition(between)
+            value = value.strip() or "true"
+            self.kept[key.strip()] = line
+            self.fields[key.strip()] = 80 if value.startswith("!ref") else yaml.safe_load(value)
+
+    def text(self, fields):
+        made = [self.kept[key] if key in self.kept and self.fields[key] == value and type(self.fields[key]) is type(value)
+                else self.begin + key + self.between + " " * (self.between == ":") + self.shown(value) for key, value in fields.items()]
+        return "\n".join([*self.lines[:self.at[0]], *made, *(line for i, line in enumerate(self.lines) if i > self.at[0] and i not in self.at)]) + "\n"
+
+    def shown(self, value):
+        if self.between == "=" and isinstance(value, str):
+            return value
+        return json.dumps(value)
+
+
+class Call:
+    """A call of torchaudio or librosa."""
+
+    def __init__(self, text):
+        call = ast.parse(text, mode="eval").body
+        self.name, self.arguments = ast.unparse(call.func), [ast.unparse(a) for a in call.args]
+        self.fields = {}
+        for one in call.keywords:
+            try:
+                self.fields[one.arg] = ast.literal_eval(one.value)
+            except ValueError:
+                self.fields[one.arg] = Source(ast.unparse(one.value))
+
+    def text(self, fields):
+        return f"{self.name}({', '.join([*self.arguments, *(f'{key}={value!r}' for key, value in fields.items())])})"
+
+
+def form_of(name, file, text):
+    if file == "":
+        return Call(text)
+    if file.endswith(".conf"):
+        return Lines(text, "--", "=")
+    return Lines(text, "    ", ":") if name.startswith("sb_") else Json(name, text, file.endswith(".yaml"))
+
+
+def listed(text):
+    """Keys without influence on values, as `melflow presets --classes` prints them."""
+    return {word for line in text.splitlines() if line.startswith("| `") for word in line.split("|")[-2].replace("`", "").replace(",", " ").split()}
 
 
 def other_value(draw, value):
@@ -42,6 +133,11 @@ def other_value(draw, value):
         return draw.choice([value + 1, value * 2, max(1, value // 2), value - 8])
     if isinstance(value, float):
         return draw.choice([value * 1.5, value / 2, value + 0.25])
+    if isinstance(value, Source):
+        return Source(draw.choice(["torch.hann_window", "torch.blackman_window", "torch.bartlett_window", "torch.kaiser_window"]))
+    if isinstance(value, dict):
+        key = draw.choice(sorted(value))
+        return {**value, key: other_value(draw, value[key])}
     if isinstance(value, str):
         return draw.choice([value + "x", "hamming", "povey", "right", "left", "slaney"])
     if isinstance(value, list):
@@ -85,15 +181,25 @@ def rows_of(nodes, rate, x):
     return make_front_ends.flat(melflow.Features(json.dumps({"version": 1, "graph": graph}))(x, rate)).astype(np.float64)
 
 
-def verdict(name, folder, preset, key, x):
+WITHOUT_INFLUENCE = listed((ROOT / "docs/model-files.md").read_text(encoding="utf-8"))
+
+
+def verdict(name, folder, preset, key, x, nodes_before):
     """What becomes of the changed file, and why where it is wrong."""
     _, source, _, judge = model_file_cases.FILES[name]
+    is_call = not isinstance(preset, dict) and "(" in preset
     try:
         of = json.loads(melflow._melflow.model_nodes(text_of(preset)))  # pylint: disable=protected-access
         nodes, rate = nodes_in_order(of), of["sample_rate"]
         rows_of(nodes, rate, x)
     except (melflow.ConfigError, melflow.RunError) as error:
-        return ("error", "") if key in str(error) else ("WRONG", f"does not name it: {error}"[:300])
+        return ("error", "") if key in str(error).replace("_", "-") or key in str(error) else ("WRONG", f"does not name it: {error}"[:300])
+    if name.startswith(UNJUDGED):
+        if nodes != nodes_before:
+            return "used", ""
+        return ("listed", "") if key in WITHOUT_INFLUENCE else ("WRONG", "neither other nodes nor listed")
+    if is_call:
+        judge = lambda folder, samples: model_file_cases.by_call(preset, samples)  # noqa: E731
     front_end_cases.CASES[name] = nodes
     front_end_libraries.FRONT_ENDS[name] = (rate, source, lambda samples: judge(folder, samples))
     try:
@@ -113,30 +219,39 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("files", nargs="*")
     given = parser.parse_args()
     draw, x = random.Random(given.seed), front_end_signals.SIGNALS["speech"]()
-    names = [n for n, (_, source, _, _) in model_file_cases.FILES.items()
-             if ("transformers" in source or "lhotse" in source) and n not in model_file_cases.REFUSED and "nested" not in n]
-    counts, wrong, texts = collections.Counter(), 0, {}
+    names = given.files or [n for n in model_file_cases.FILES if n not in model_file_cases.REFUSED and "nested" not in n and n != "nemo_archive"]
+    counts, wrong, forms = collections.Counter(), 0, {}
     warnings.simplefilter("ignore")
     for i in range(given.count):
         name = names[i % len(names)]
+        preset = model_file_cases.PRESETS.get(name, "FILE")
         with tempfile.TemporaryDirectory() as folder:
-            if name not in texts:
-                model_file_cases.FILES[name][2](folder)
-                [path] = pathlib.Path(folder).iterdir()
-                texts[name] = path.name, path.read_text(encoding="utf-8")
-            file, text = texts[name]
-            is_yaml = file.endswith(".yaml")
-            fields, key, kind = mutated(draw, yaml.safe_load(text) if is_yaml else json.loads(text))
-            pathlib.Path(folder, file).write_text(yaml.safe_dump(fields) if is_yaml else json.dumps(fields, indent=2), encoding="utf-8")
-            what, why = verdict(name, folder, filled(model_file_cases.PRESETS.get(name, "FILE"), folder), key, x)
-        counts[kind, what] += 1
+            model_file_cases.FILES[name][2](folder)
+            if name not in forms:
+                path = next((p for p in sorted(pathlib.Path(folder).iterdir()) if p.suffix in (".json", ".yaml", ".conf")), None)
+                file = path.name if path else ""
+                at = folder + "/" + file if file.endswith(".conf") else folder
+                nodes = nodes_in_order(json.loads(melflow._melflow.model_nodes(text_of(filled(preset, at)))))  # pylint: disable=protected-access
+                forms[name] = file, form_of(name, file, path.read_text(encoding="utf-8") if path else preset), nodes
+            file, form, nodes = forms[name]
+            fields, key, kind = mutated(draw, form.fields)
+            if file:
+                pathlib.Path(folder, file).write_text(form.text(fields), encoding="utf-8")
+                preset = filled(preset, folder + "/" + file if file.endswith(".conf") else folder)
+            else:
+                preset = form.text(fields)
+            what, why = verdict(name, folder, preset, key, x, nodes)
+        counts[name.split("_")[0], kind, what] += 1
         if what == "WRONG":
             wrong += 1
-            print(f"{name}: {kind} {key}: {json.dumps(fields.get(key))[:60]}: {why}", flush=True)
-    for (kind, what), count in sorted(counts.items()):
-        print(f"{kind:9} {what:6} {count}")
+            print(f"{name}: {kind} {key}: {json.dumps(fields.get(key))[:60]} (was {json.dumps(form.fields.get(key))[:40]}): {why}", flush=True)
+    for (family, kind, what), count in sorted(counts.items()):
+        print(f"{family:11} {kind:9} {what:9} {count}")
+    for what in sorted({one for _, _, one in counts}):
+        print(what, sum(count for (_, _, one), count in counts.items() if one == what))
     print(f"{given.count} files, {wrong} neither as in the library nor an error with the key's name")
     return int(wrong > 0)
 

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -342,6 +343,42 @@ class ExportsTest(corpus.CorpusTest):
             if cut.has_recording:
                 self.assertEqual(cut.recording.sampling_rate, 22050 if name == "fast" else 8000)
                 self.assertGreater(cut.load_audio().shape[1], 0)
+
+    @needs("lhotse", "kaldi_native_io")
+    def test_recipes_of_several_sources_and_of_recordings_in_archives(self):
+        from lhotse import CutSet, RecordingSet, validate
+        root = os.path.join(self.folder.name, "several")
+        for folder in ("near", "far"):
+            os.makedirs(os.path.join(root, folder))
+            for name in ("a", "b"):
+                shutil.copy(os.path.join(self.root, "ant/000.wav"), os.path.join(root, folder, name + ".wav"))
+        with tarfile.open(os.path.join(root, "far", "packed.tar"), "w") as out:
+            out.add(os.path.join(root, "far", "b.wav"), "talk.wav")
+        path = os.path.join(self.folder.name, "several.h5")
+        text = corpus.pipeline(os.path.join(root, "near"), f"stage: hdf5_write, path: {path}, overwrite: true").replace(", labels: top_dir", "")
+        text = text.replace("  read: {stage: disk_read, from: files}", f"  others: {{stage: file_list, root: {root}/far, include: ['*.wav']}}\n"
+                            f"  packed: {{stage: file_list, root: {root}/far/packed.tar}}\n  read: {{stage: disk_read, from: [files, others, packed]}}")
+        rows = melflow.open(corpus.write_rows(self.folder.name, "several", text))
+        self.assertEqual(len(rows.path), 5)
+        folder = os.path.join(self.folder.name, "several.lhotse")
+        with self.assertWarnsRegex(UserWarning, f"lhotse: 1 of 5 recordings have cuts with features alone: .* below '{root}/near' or '{root}/far' or "
+                                f"'{root}/far/packed.tar', seen"):
+            melflow.export(path, folder, "lhotse")
+        cuts = list(CutSet.from_file(os.path.join(folder, "cuts.jsonl.gz")))
+        self.assertEqual(sorted(cut.has_recording for cut in cuts), [False, True, True, True, True])
+        validate(RecordingSet.from_file(os.path.join(folder, "recordings.jsonl.gz")))
+        by_name = {os.path.splitext(p)[0]: i for i, p in enumerate(rows.path)}
+        for cut in cuts:
+            validate(cut)
+            if cut.has_recording:
+                i = by_name[cut.recording_id]
+                self.assertEqual(cut.load_features().tobytes(), rows.recording(i).tobytes())
+                self.assertEqual(cut.recording.sources[0].source, os.path.join(root, rows.path[i].replace("files/", "near/").replace("others/", "far/")))
+        with self.assertRaisesRegex(melflow.RunError, r"nemo: packed/.* is no file of its own that is there now"):
+            melflow.export(path, os.path.join(self.folder.name, "several.nemo"), "nemo")
+        melflow.export(path, os.path.join(self.folder.name, "several.espnet"), "espnet")
+        with open(os.path.join(self.folder.name, "several.espnet", "feats.scp"), encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), 5)
 
     def test_espnet(self):
         source, folder = self.told(), os.path.join(self.folder.name, "told.espnet")

@@ -51,6 +51,19 @@ ZEROS = READ + """
     for one in request["inputs"]:
         write(one, [0.0] * (frames_of(one) * 23), 23)
 """ + ANSWER
+# Of silence every value of Whisper is (log10(1e-10) + 4) / 4.
+WHISPER = """
+    import array, json, os, sys
+    request = json.load(open(sys.argv[2]))
+    json.dump(request, open("asked.json", "w"))
+    outputs, more = [], int(os.environ.get("MORE", "0"))
+    for one in request["inputs"]:
+        rows = [-1.5] * (float(request["keys"].get("chunk_length", 30)) == 1 and 8000 or 240000)
+        rows[7] += float(os.environ.get("OTHER", "0"))
+        array.array("f", rows + [0.0] * (80 * more)).tofile(open(one["rows"], "wb"))
+        outputs.append(dict(frames=len(rows) // 80 + more, columns=80, masked=int(os.environ.get("MASKED", "0"))))
+""" + ANSWER
+TRANSFORMERS = os.environ.get("MELFLOW_TRANSFORMERS_PYTHON", sys.executable)  # which has it, with torch
 KALDI_8 = {"sample_rate": 8000, "n_fft": 256, "win_length": 200, "hop": 80, "n_mels": 20}
 BEGIN = """
     version: 1
@@ -358,6 +371,83 @@ class ParityTest(unittest.TestCase):
         self.file("two.yaml", BEGIN + "      more: {stage: mel, from: batch, preset: whisper}\n"
                               "      write2: {stage: hdf5_write, from: more, path: o2.h5}\n")
         self.assertEqual(asked("two.yaml", *sets(["sample_rate=16000"]), "--node", "more", code=1)[1]["reference"], "whisper")
+
+    def test_single_precision_of_loud_frames_is_allowed_in_the_statistics_of_quiet_ones(self):
+        settings = json.loads(melflow._melflow.mel_settings(json.dumps({"preset": "kaldi", "sample_rate": 16000, "normalize": "per_feature"}), ""))
+        samples = (np.sin(np.arange(16000) ** 1.5 / 90) * 0.27).astype(np.float32)
+        single, double = (parity.Ours(settings, precision, samples) for precision in ("float", "double"))
+        theirs = parity.Theirs(np.arange(len(double.values)), double.values, np.zeros(double.values.shape))
+        tolerance = {"atol": 1e-8, "rtol": 1e-4}
+        self.assertLess(parity.worst(single.values, theirs, single.limits(theirs, tolerance), "float").value["share"], 1)
+        # Of the loudest value it is no allowance.
+        at = np.unravel_index(np.argmax(double.values), double.values.shape)
+        other = double.values.copy()
+        other[at] += 0.5
+        self.assertGreater(parity.worst(other, theirs, single.limits(theirs, tolerance), "float").value["share"], 1)
+
+    # ---- by the class of a model's own file
+
+    def model(self, **keys):
+        os.makedirs(self.path("model"), exist_ok=True)
+        self.file("model/preprocessor_config.json", json.dumps({"feature_extractor_type": "WhisperFeatureExtractor", **keys}))
+        return "model"
+
+    def test_a_models_folder_is_compared_with_the_class_that_wrote_it(self):
+        python = self.library(WHISPER)
+        self.sound("a.wav", 16000, np.zeros(4000))
+        words = ["--reference", "transformers", self.model(), "--python", python, "a.wav", "--set", "model.chunk_length=1"]
+        out, said = self.verify(*words)
+        self.assertEqual(said, "")
+        self.assertTrue(out.startswith("the library's calls: f\nmelflow "), out)
+        self.assertRegex(out, r"\na\.wav +stand-in 1 +100 +0\.0e\+00 .* ok\n$")
+        with open(self.path("asked.json"), encoding="utf-8") as file:
+            asked = json.load(file)
+        self.assertEqual({key: asked[key] for key in ("reference", "model", "changed", "keys", "sample_rate", "columns")},
+                         {"reference": "transformers", "model": {"file": "model", "chunk_length": 1}, "changed": ["chunk_length"],
+                          "keys": {"chunk_length": 1}, "sample_rate": 16000, "columns": 80})
+        document = json.loads(self.verify(*words, "--json")[0])
+        self.assertRegex(document["preset"], r"^WhisperFeatureExtractor of transformers [0-9.]+$")
+        self.assertEqual(document["model"], {"file": "model", "chunk_length": 1})
+        self.assertIn("\n  a.wav: frame 0, column 7: -1.5 here in float, -1 by stand-in 1: differs by ", self.verify(*words, OTHER="0.5", code=1)[0])
+        # Rows at the end that the library's mask leaves out are none of the recording's.
+        self.verify(*words, MORE="2", MASKED="2")
+        self.assertIn("\n  a.wav: 100 x 80 values (frames x columns) here, 102 x 80 by stand-in 1\n", self.verify(*words, MORE="2", MASKED="1", code=1)[0])
+
+    def test_a_model_that_the_library_does_not_read_is_refused_with_its_words(self):
+        python = self.library("""
+            import json, sys
+            json.dump(dict(library="transformers", version="1", failed="OSError: no such class"), open(sys.argv[3], "w"))
+            """)
+        self.assertEqual(self.verify("--reference", "transformers", self.model(), "--python", python, code=1),
+                         ("", "melflow: model: transformers 1 does not read it: OSError: no such class\n"))
+
+    def test_a_python_without_transformers_is_named_with_what_to_install(self):
+        bare = self.script("bare", f"#!/bin/sh\nexec {os.path.realpath(sys.executable)} -I -S \"$@\"\n")
+        said = self.verify("--reference", "transformers", self.model(), "--python", bare, code=1)[1]
+        self.assertRegex(said, r"/bare -m pip install numpy transformers, or name another Python with --python\n$")
+
+    @unittest.skipUnless(subprocess.run([TRANSFORMERS, "-c", "import torch, transformers"], capture_output=True).returncode == 0,
+                         "needs transformers and torch; MELFLOW_TRANSFORMERS_PYTHON names a Python with them")
+    def test_classes_of_transformers_compute_what_melflow_reads_from_their_files(self):
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "model_files.json")
+        with open(path, encoding="utf-8") as file:
+            cases = json.load(file)
+        self.sound("a.wav", 22050, np.sin(np.arange(22050) ** 1.5 / 90) * 9000)
+        for name in ("hf_whisper_5s", "hf_seamless", "hf_wav2vec2", "hf_parakeet", "hf_ast_raw", "hf_clap_pad", "hf_gemma4"):
+            with self.subTest(name):
+                os.mkdir(self.path(name))
+                for one, text in cases[name]["files"].items():
+                    self.file(os.path.join(name, one), text)
+                out, said = self.verify("--reference", "transformers", name, "a.wav", "--python", TRANSFORMERS)
+                self.assertEqual(said, "")
+                self.assertRegex(out, r"\na\.wav +transformers [0-9.]+ .* ok\n$")
+        # A key that changes on one side alone is seen, and code of the folder is not run.
+        with open(self.path("hf_seamless/preprocessor_config.json"), encoding="utf-8") as file:
+            fields = json.load(file)
+        self.file("hf_seamless/preprocessor_config.json", json.dumps({**fields, "auto_map": {"AutoFeatureExtractor": "own.Own"}}))
+        self.file("hf_seamless/own.py", "open('executed', 'w').close()\n")
+        self.verify("--reference", "transformers", "hf_seamless", "a.wav", "--python", TRANSFORMERS, "--set", "model.ignore=auto_map")
+        self.assertFalse(os.path.exists(self.path("executed")))
 
     def test_the_library_of_this_python_is_asked_where_none_is_named(self):
         self.sound("a.wav", 16000, np.zeros(4000))

@@ -323,7 +323,7 @@ class Lhotse(Kaldi):
             _write_lines(os.path.join(place, "cuts.jsonl.gz"), cuts)
         if without:
             arguments.warn([f"lhotse: {without} of {sum(map(len, source.parts.values()))} recordings have cuts with features alone: their audio is no file of "
-                            f"one channel of its own below {source.rows._root!r}, seen from here"])
+                            f"one channel of its own below {source.roots}, seen from here"])
 
     @staticmethod
     def _recording(source: Source, audio: Audio, name: str, known: Dict[str, Dict[str, Any]]) -> Optional[Dict[str, Any]]:
@@ -332,9 +332,9 @@ class Lhotse(Kaldi):
         from lhotse import Recording
 
         if audio.is_part:
-            name = os.path.splitext(os.path.relpath(audio.path, source.rows._root or "/"))[0]
-            if name in known and known[name]["sources"][0]["source"] != audio.path:
-                name = os.path.relpath(audio.path, source.rows._root or "/")
+            name = os.path.splitext(audio.listed)[0]
+            if text(name) in known and known[text(name)]["sources"][0]["source"] != audio.path:
+                name = audio.listed
         name = text(name)
         if name not in known:
             try:

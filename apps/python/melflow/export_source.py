@@ -59,6 +59,7 @@ class Audio(NamedTuple):
     path: str
     start: float
     is_part: bool  # an utterance
+    listed: str  # the file as rows name it: below its root, behind the name of its source where there are several
 
 
 class Source:
@@ -76,6 +77,8 @@ class Source:
         for i in rows._by_offset.tolist():
             by_split.setdefault(rows.split_names[rows.split[i]] if rows.split[i] >= 0 else "", []).append(i)
         self.parts = by_split
+        self._sources: List[Dict[str, str]] = json.loads(rows.attributes.get("sources", "[]"))
+        self.roots = " or ".join(repr(source["root"]) for source in self._sources or [{"root": rows._root}])
         self.hashes: Dict[int, int] = {}
         self._reasons: Dict[int, Tuple[str, str]] = {file: (stage, why) for file, _, stage, why in rows._remarks}
 
@@ -91,14 +94,20 @@ class Source:
 
     def audio(self, i: int) -> Optional[Audio]:
         """The audio of a recording; None where it is no file of its own that is there now."""
-        path = os.path.abspath(os.path.join(self.rows._root, self.rows.path[i]))
+        listed, root = self.rows.path[i], self.rows._root
+        for source in self._sources:
+            if listed.startswith(source["name"] + "/"):
+                listed, root = listed[len(source["name"]) + 1:], source["root"]
+                break
+        path = os.path.abspath(os.path.join(root, listed))
         if os.path.isfile(path):
-            return Audio(path, 0.0, False)
+            return Audio(path, 0.0, False, self.rows.path[i])
         span = re.search(r"#(t|samples)=([0-9.e+-]+)(,[^#]*)?\Z", path)
         rate = int(self.rows._sample_rate[i])
         if span is None or not os.path.isfile(path[:span.start()]) or (span[1] == "samples" and rate == 0):
             return None
-        return Audio(path[:span.start()], float(span[2]) / (rate if span[1] == "samples" else 1), True)
+        begin = float(span[2]) / (rate if span[1] == "samples" else 1)
+        return Audio(path[:span.start()], begin, True, self.rows.path[i][:span.start() - len(path)])
 
     @property
     def usual_type(self) -> str:

@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import arguments, parity_vectors
+from . import arguments, parity_models, parity_vectors
 from ._melflow import RunError
 from ._melflow import version as _version
 from .parity_rows import PRECISIONS, UNLIMITED, Ours, Theirs, Worst, chain, deltas, worst
@@ -27,6 +27,7 @@ FOLDER = os.path.dirname(__file__)
 TEST_SIGNALS = ("voice", "noise", "silence", "impulse", "full_scale")
 
 Object = Mapping[str, Any]
+Rows = Union[Ours, parity_models.Samples]
 Result = Dict[str, Any]  # of a case, a recording, or all cases of a preset, as the JSON document has it
 
 
@@ -69,18 +70,28 @@ def _of_vectors(given: Object, vectors: parity_vectors.Vectors) -> Made:
 
 
 def _of_library(given: Object, vectors: parity_vectors.Vectors) -> Made:
-    asked, rate = given["asked"], given["asked"]["settings"]["sample_rate"]
-    tolerance = parity_vectors.tolerance_of(asked["preset"], vectors.tolerances)
+    asked = given["asked"]
+    model = parity_models.Model(asked["model"]) if "model" in asked else None
+    rate = model.rate if model else asked["settings"]["sample_rate"]
+    preset = model.title if model else asked["preset"]
+    tolerance = parity_vectors.OWN_TOLERANCE if model and model.preset not in vectors.tolerances else parity_vectors.tolerance_of(
+        model.preset if model else preset, vectors.tolerances)
     recordings = _recordings(given["files"], rate) or [_test_signal(name, rate) for name in TEST_SIGNALS]
-    library, function, rows = _ask(given["python"] or sys.executable, asked, recordings)
-    is_double = asked["preset"] in given["in_double"]
-    results = [_check_recording(one, theirs, _result(one.path, asked["preset"], library, tolerance), asked["settings"], is_double)
+    question = model.question() if model else {"options": asked["settings"]}
+    library, function, rows = _ask(given["python"] or sys.executable, {**asked, **question}, recordings)
+    is_double = preset in given["in_double"]
+
+    def ours(samples: np.ndarray) -> Callable[[str], Rows]:
+        return lambda precision: model.rows(precision, samples) if model else Ours(asked["settings"], precision, samples)
+
+    results = [_check_recording(one, theirs, _result(one.path, preset, library, tolerance), ours(one.samples), is_double)
                for one, theirs in zip(recordings, rows)]
-    head = {"reference": asked["reference"], **{k: asked[k] for k in ("pipeline", "node") if k in asked}, "preset": asked["preset"],
+    head = {"reference": asked["reference"], **{k: asked[k] for k in ("pipeline", "node", "model") if k in asked}, "preset": preset,
             "changed": asked["changed"], "sample_rate": rate, "function": function, "files": results}
     other = "; other than in its preset: " * bool(asked["changed"]) + ", ".join(asked["changed"])
     said = [f"{asked['node']} of {asked['pipeline']}, beside {asked['reference']}{other}"] if "node" in asked else []
-    said += [asked["remark"]] * bool(asked["remark"]) + [f"the library's calls: {function}"]
+    said += model.said if model else [asked["remark"]] * bool(asked["remark"])
+    said += [f"the library's calls: {function}"]
     said += [f"{one.path}: resampled from {one.rate} to {rate} Hz, for both" for one in recordings if one.rate not in (0, rate)]
     return Made("file" if given["files"] else "signal", results, results, head, "".join(_line(text) + "\n" for text in said))
 
@@ -114,19 +125,20 @@ def _test_signal(name: str, rate: int) -> Recording:
 
 
 def _ask(python: str, asked: Object, recordings: Sequence[Recording]) -> Tuple[str, str, List[Union[Theirs, str]]]:
-    """Runs parity_reference.py: gives the library with its version, what was called, and of each recording the library's rows, or
-    why there are none. Raises RunError where Python cannot be started or lacks the library, and where the library has no
-    counterpart of a changed option."""
+    """Runs parity_reference.py, or parity_extractor.py for a model: gives the library with its version, what was called, and of each
+    recording the library's rows, or why there are none. Raises RunError where Python cannot be started or lacks the library, and
+    where the library has no counterpart of a changed option, or does not read the model."""
+    script = "parity_extractor.py" if "model" in asked else "parity_reference.py"
     with tempfile.TemporaryDirectory(prefix="melflow-") as folder:
         request, answer, output = (os.path.join(folder, name) for name in ("request.json", "answer.json", "output"))
         inputs = [{what: os.path.join(folder, f"{i}.{what}") for what in ("samples", "rows", "own_errors")} for i in range(len(recordings))]
         for one, its in zip(recordings, inputs):
             one.samples.astype("<f4").tofile(its["samples"])
         with open(request, "w", encoding="utf-8") as file:
-            json.dump({"reference": asked["reference"], "options": asked["settings"], "changed": asked["changed"], "inputs": inputs}, file)
+            json.dump({**asked, "inputs": inputs}, file)
         with open(output, "wb") as said:
             try:
-                status = subprocess.run([python, os.path.join(FOLDER, "parity_reference.py"), request, answer], stdin=subprocess.DEVNULL,
+                status = subprocess.run([python, os.path.join(FOLDER, script), request, answer], stdin=subprocess.DEVNULL,
                                         stdout=said, stderr=said).returncode
             except OSError as error:
                 raise RunError(f"{python}: cannot be started: {error.strerror}") from None
@@ -144,6 +156,8 @@ def _ask(python: str, asked: Object, recordings: Sequence[Recording]) -> Tuple[s
             packages = " ".join(package for _, package, _ in got["missing"])
             raise RunError(f"{python} lacks what the library needs ({why}): {python} -m pip install {packages}, or name another Python with "
                            "--python")
+        if "failed" in got:
+            raise RunError(f"{asked['model']['file']}: {got['library']} {got['version']} does not read it: {got['failed']}")
         if got["unknown"]:
             raise RunError(f"{got['function']} has no setting for {', '.join(got['unknown'])}, so nothing can be compared")
         library = f"{got['library']} {got['version']}".rstrip()
@@ -156,7 +170,7 @@ def _rows(output: Object, its: Object) -> Union[Theirs, str]:
     shape, is_measured = (output["frames"], output["columns"]), bool(output.get("has_own_errors"))
     values = np.fromfile(its["rows"], "<f4").reshape(shape).astype(float)
     errors = np.fromfile(its["own_errors"], "<f4").reshape(shape).astype(float) if is_measured else np.zeros(shape)
-    return Theirs(np.arange(shape[0]), values, errors, is_measured=is_measured)
+    return Theirs(np.arange(shape[0]), values, errors, is_measured=is_measured, masked=output.get("masked", 0))
 
 
 # ---- comparisons
@@ -179,17 +193,18 @@ def _take(result: Result, found: Optional[Worst]) -> None:
     result["passed"] = result["passed"] and found.value["share"] <= 1
 
 
-def _compare(result: Result, settings: Object, samples: np.ndarray, theirs: Theirs, shape: Tuple[int, ...],
-             cepstrum: Optional[Object] = None) -> Result:
-    """shape: of all rows of the library."""
+def _compare(result: Result, ours_in: Callable[[str], Rows], theirs: Theirs, shape: Tuple[int, ...]) -> Result:
+    """ours_in: makes melflow's rows in a precision. shape: of all rows of the library."""
     by = f"{shape[0]} x {shape[1]} by {result['libraries'][0]}"
     for precision in PRECISIONS:
         try:
-            ours = Ours(settings, precision, samples, cepstrum)
+            ours = ours_in(precision)
         except RunError as error:
             if shape[0] == 0:  # neither has a frame
                 continue
             return _failed(result, f"{error}; {by}")
+        if 0 < (more := shape[0] - len(ours.values)) <= theirs.masked:
+            theirs, shape = theirs.without(more), (len(ours.values), shape[1])
         if ours.values.shape != shape:
             return _failed(result, f"{ours.values.shape[0]} x {ours.values.shape[1]} values (frames x columns) here, {by}")
         _take(result, worst(ours.values[theirs.frames], theirs, ours.limits(theirs, result["tolerance"]), precision))
@@ -204,7 +219,8 @@ def _check_case(one: parity_vectors.Case, tolerance: Object, is_double: bool) ->
     samples = parity_vectors.signal(one.signal, one.settings["sample_rate"])
     if len(samples) != one.samples:
         return _failed(result, f"its signal has {len(samples)} samples here, must have {one.samples}")
-    return _compare(result, one.settings, samples, one.rows._replace(is_double=is_double), one.shape, one.cepstrum)
+    after = [("mfcc", one.cepstrum)] if one.cepstrum is not None else []
+    return _compare(result, lambda precision: Ours(one.settings, precision, samples, after), one.rows._replace(is_double=is_double), one.shape)
 
 
 def _check_deltas(one: parity_vectors.Deltas, tolerance: Object) -> Result:
@@ -215,12 +231,13 @@ def _check_deltas(one: parity_vectors.Deltas, tolerance: Object) -> Result:
     return result
 
 
-def _check_recording(one: Recording, theirs: Union[Theirs, str], result: Result, settings: Object, is_double: bool) -> Result:
+def _check_recording(one: Recording, theirs: Union[Theirs, str], result: Result, ours: Callable[[str], Rows],
+                     is_double: bool) -> Result:
     if one.problem:
         return _failed(result, one.problem)
     if isinstance(theirs, str):  # some libraries refuse recordings shorter than their padding, or with one frame only
         return {**result, "left_out": 1, "reason": theirs}
-    return _compare(result, settings, one.samples, theirs._replace(is_double=is_double), theirs.values.shape)
+    return _compare(result, ours, theirs._replace(is_double=is_double), theirs.values.shape)
 
 
 def _by_preset(cases: Sequence[Result]) -> List[Result]:

@@ -16,7 +16,7 @@ their share of the peak.
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -54,18 +54,24 @@ class Theirs(NamedTuple):
     is_double: bool = False  # whether the library's transform is in double precision
     is_noted: bool = False  # whether own errors are there where they are significant
     is_measured: bool = False  # whether own errors are there of all values
+    masked: int = 0  # rows at the end that a mask of the library leaves out
+
+    def without(self, rows: int) -> "Theirs":
+        """Without the last rows."""
+        return self._replace(frames=self.frames[:-rows], values=self.values[:-rows], own_errors=self.own_errors[:-rows])
 
 
 class Ours:
     """values: [frames, columns]. mean, divisor: by which each column was normalised, (x - mean) / divisor.
 
-    samples: int16, or float32 with 1 as full scale. cepstrum: options of the stage mfcc. Raises RunError for a signal of no
-    frame."""
+    samples: int16, or float32 with 1 as full scale. before, after: what is done before and after mel: its samples are padded and
+    normalised; its rows become cepstra, are stacked and filled up. Raises RunError for a signal of no frame."""
 
-    def __init__(self, settings: Settings, precision: str, samples: np.ndarray, cepstrum: Optional[Mapping[str, Any]] = None) -> None:
-        self.settings, self.precision, self.is_cepstrum = settings, precision, cepstrum is not None
+    def __init__(self, settings: Settings, precision: str, samples: np.ndarray, after: Sequence[Stage] = (),
+                 before: Sequence[Stage] = (("segment", {}),)) -> None:
+        self.settings, self.precision, self.before = settings, precision, before
+        self.is_cepstrum = any(stage == "mfcc" for stage, _ in after)
         mel = {**settings, "precision": precision}
-        after = [("mfcc", cepstrum)] if cepstrum is not None else []
         self.values = self._rows(mel, samples, *after)
         self.mean, self.divisor = np.zeros(1), np.ones(1)
         if settings["normalize"] == "fixed":
@@ -82,13 +88,18 @@ class Ours:
                 eps, is_in_root = settings["norm_eps"], settings["norm_eps_to"] == "variance"
                 self.divisor = np.sqrt(variance + eps) if is_in_root else np.sqrt(variance) + eps
 
-    @staticmethod
-    def _rows(mel: Settings, samples: np.ndarray, *after: Stage) -> np.ndarray:
-        rows, _, _ = chain(("segment", {}), ("mel", mel), *after).rows_of_samples(UNLIMITED, None, samples, mel["sample_rate"])
+    def _rows(self, mel: Settings, samples: np.ndarray, *after: Stage) -> np.ndarray:
+        rows, _, _ = chain(*self.before, ("mel", mel), *after).rows_of_samples(UNLIMITED, None, samples, mel["sample_rate"])
         return rows.astype(float)
 
     def limits(self, theirs: Theirs, tolerance: Mapping[str, Any]) -> np.ndarray:
         """The largest allowed difference of each value from the library's, beside the library's own error."""
+        o, shape = self.settings, theirs.values.shape
+        if not self.is_cepstrum and not o["use_energy"] and o["output"] == "mel" and shape[1] > o["n_mels"]:  # stacked rows
+            theirs = theirs._replace(values=theirs.values.reshape(-1, o["n_mels"]))
+        return self._limits(theirs, tolerance).reshape(shape)
+
+    def _limits(self, theirs: Theirs, tolerance: Mapping[str, Any]) -> np.ndarray:
         o, size = self.settings, np.abs(theirs.values)
         is_level = o["log"] != "none" and not self.is_cepstrum
         is_energy = np.zeros(size.shape[1], bool)
@@ -119,8 +130,21 @@ class Ours:
             beside = np.pad(bands, ((0, 0), (1, 1)))
             out = np.fmax(out, FILTER_SHARE * np.fmax(beside[:, :-2], beside[:, 2:]))
         if is_level:
-            out = np.log1p(out / linear) * factor / self.divisor
+            out = np.log1p(out / linear) * factor
+            if o["normalize"] in ("per_feature", "all_features") and len(theirs.frames) == len(self.values):
+                out = out + self._of_statistics(size, out)
+            out = out / self.divisor
         return np.where(is_energy, 0.0, out)
+
+    def _of_statistics(self, size: np.ndarray, errors: np.ndarray) -> np.ndarray:
+        """What errors of all frames' levels make of each normalised value by the mean and the deviation, which are over the recording: a quiet
+        frame is off by errors of loud ones. Errors of rounding are independent, so of n their mean is the root of the sum of squares, by n."""
+        axis = 0 if self.settings["normalize"] == "per_feature" else None
+
+        def mean(of: np.ndarray) -> np.ndarray:
+            return np.sqrt((of ** 2).mean(axis, keepdims=True) / (of.shape[0] if axis == 0 else of.size))
+
+        return mean(errors) + size * mean(size * errors) if self.settings["norm_variance"] else mean(errors)
 
 
 class Worst(NamedTuple):
