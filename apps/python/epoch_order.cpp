@@ -144,8 +144,8 @@ void EpochOrder::list_packed() {
 }
 
 // A group as one batch for each of its ranks: each has as many samples, and of those sorted by
-// length each gets every so many-th where the rows of a batch are bounded. What a group is filled up with is in its last batches, so
-// that all samples have been delivered where these begin.
+// length each gets every so many-th where the rows of a batch are bounded. What a group is filled
+// up with is in its last batches, so that all samples have been delivered where these begin.
 void EpochOrder::list_shared(Samples group, bool is_filled_up, std::uint64_t& passed) {
   const std::size_t ranks = settings_.limits.ranks;
   std::vector<Samples> batches(ranks);

@@ -98,7 +98,7 @@ class Chooser {
     const std::vector<std::uint64_t> shares = shares_of(weights);
     for (std::size_t i = 0; i < sources.size(); ++i) wait({sources[i], {0, 0, shares[i]}, {}});
   }
-  // Returns the source to take a sample of; then either put_back() is called for it, or it has ended.
+  // Returns the source to take a sample of; then put_back() is called for it, or it has ended.
   std::size_t choose() {
     while (!waiting_.empty() && waiting_.top().begin.rounded_up() <= passed_) {
       begun_.push(waiting_.top());

@@ -2,7 +2,7 @@
 //
 // In:  MelBatch, of several nodes.
 // Out: MelBatch: each row is the row of the first input, then that of the second, and so on; if
-//      rows have several frames, this applies to each frame. float32, or the integers of all inputs.
+//      rows have several frames, this applies to each frame. float32, or integers as the inputs.
 //
 // If the rows of an input are unfinished (MelPart::pending), so are those of the output: each
 // pending step applies to the columns of its input.

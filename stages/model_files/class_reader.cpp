@@ -337,8 +337,8 @@ class Reader {
     throw std::logic_error("no node " + stage + " of " + std::string(of.name));
   }
 
-  // Adds options of a node. `base`: the class that they are from, whose defaults hold where this one
-  // lacks its keys. `others`: the text of options that take their place.
+  // Adds options of a node. `base`: the class that they are from, whose defaults hold where this
+  // one lacks its keys. `others`: the text of options that take their place.
   void add_options(const std::vector<std::string_view>& options, const FrontEndClass* base,
                    std::string_view others, ModelFrontEnd::Node& node) {
     std::set<std::string_view> replaced;

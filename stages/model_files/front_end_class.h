@@ -6,12 +6,12 @@
 //
 //   keys     name:type=default, separated by spaces; with == in place of = any other value is an
 //            error. Types: int, num, bool, text, list (of numbers), lists (also of such lists),
-//            any (one value), each with ? where null is allowed; omitted, it is that of the default. A key within a map is
-//            "map.key".
+//            any (one value), each with ? where null is allowed; omitted, it is that of the
+//            default. A key within a map is "map.key".
 //   call     the same, of what no file has: arguments of the call.
 //   ignored  names of keys that have no influence on values, also name:type.
-//   needs    lines "EXPRESSION | KEY | what would be needed": an error where it does not hold. After
-//            "as CLASS, " at the beginning those of that class count, too.
+//   needs    lines "EXPRESSION | KEY | what would be needed": an error where it does not hold.
+//            After "as CLASS, " at the beginning those of that class count, too.
 //   nodes    as in stages/front_ends.cpp; a value after '=' is an expression of keys, and an option
 //            without a value (none) is omitted. "if EXPRESSION: " before a node. `window` is the
 //            length of what the class takes: a segment in a pipeline that cuts, else fit_samples.

@@ -84,8 +84,8 @@ class PythonCaller {
   [[nodiscard]] const PythonOptions& options() const { return options_; }
   /// Imports the function; an error in `check` where that is not possible.
   void open(PlanCheck& check);
-  /// Sets info.hop and info.type by the options; an error in `check` where `hop` needs a sample rate
-  /// that is not known.
+  /// Sets info.hop and info.type by the options; an error in `check` where `hop` needs a sample
+  /// rate that is not known.
   void describe_rows(FeatureInfo& info, PlanCheck& check) const;
   /// All options that count, and the hash of the code.
   [[nodiscard]] Value settings() const;

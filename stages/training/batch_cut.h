@@ -61,7 +61,7 @@ BatchCut cut_by_length(const std::vector<std::int64_t>& lengths, const BatchLimi
                        Draws* draws);
 
 /// Packs samples without padding into batches of at most limits.size samples and limits.max_rows
-/// rows, by best fit of the longest first; a longer sample is alone. Those with most rows come first.
+/// rows, by best fit of the longest first; a longer sample is alone. The fullest are first.
 std::vector<std::vector<std::size_t>> pack(const std::vector<std::int64_t>& lengths,
                                            const BatchLimits& limits);
 

@@ -78,8 +78,8 @@ class FeatureFile {
   /// Reads rows [offset, offset + count) as they are stored, [count, frames_per_row, bands]. Throws
   /// RunError for rows that do not exist.
   [[nodiscard]] std::vector<std::byte> read_stored(std::uint64_t offset, std::uint64_t count) const;
-  /// The same as numbers, float or double: floats exactly, samples as shares of full scale, integers
-  /// as far as `Number` has bits for them.
+  /// The same as numbers, float or double: floats exactly, samples as shares of full scale,
+  /// integers as far as `Number` has bits for them.
   template <class Number = float>
   [[nodiscard]] std::vector<Number> read_rows(std::uint64_t offset, std::uint64_t count) const;
   /// The positions of the stored values. Throws RunError where some of them are not in the file.
