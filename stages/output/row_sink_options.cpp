@@ -43,7 +43,7 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("dtype", dtype,
           "number type of the stored values; float16: 11 significant bits, up to 65504; bfloat16: "
           "8, with the range of float32; beyond it a recording fails; int16: for rows of samples, "
-          "times 32768, clipped. Integers of a node stay as they are");
+          "times 32768, clipped. Integers stay as they are");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "
           "stored; none: neither; train: rows of the training splits (such as train and "

@@ -254,7 +254,8 @@ TEST_CASE("model files: global_cmvn of WeNet is read where the user asks for it,
         std::string::npos);
   CHECK(with(R"({"mean_stat": [8, 16], "var_stat": [20, 68], "frame_num": 4})") == "");
   const std::string nodes = nodes_of(read_model_file(preset));
-  CHECK(nodes.find("normalize=\"fixed\" norm_mean=[2,4] norm_std=[1,1] ") != std::string::npos);
+  CAPTURE(nodes);
+  CHECK(nodes.find("normalize=\"fixed\" norm_mean=[2, 4] norm_std=[1, 1] ") != std::string::npos);
   CHECK(with("  [\n 8 16 4\n 20 68 0 ]\n") == "");
   CHECK(nodes_of(read_model_file(preset)) == nodes);
   CHECK(with("[ 8 16 4 20 68 nan ]").find("this is no global_cmvn") != std::string::npos);
