@@ -34,7 +34,7 @@ struct MixedOrder {
 };
 
 /// Returns the order of an epoch. At its every place each source has had its share of the samples
-/// to within one sample or, by length, to within the longest sample: the next one is that which
+/// to within one sample or, by length, to within the longest sample: the next one is the one that
 /// would end first in a fluid mix, among those which would have begun there (WF2Q; Bennett and
 /// Zhang, INFOCOM 1996, theorem 1). When a source has ended that does not repeat, the others start
 /// anew with their weights. Throws std::invalid_argument for more than 2^31 samples.
