@@ -18,6 +18,7 @@ import warnings
 import numpy as np
 
 import melflow
+from melflow.torch_dataset import as_torch
 
 import corpus
 
@@ -328,6 +329,8 @@ class TrainersTest(unittest.TestCase):
             dataset.set_epoch(3)
         with self.assertRaisesRegex(ValueError, "the state is of epochs of 2 steps, and here they have 3"):
             loader.as_torch(steps=3).load_state_dict(dataset.state_dict())
+        with self.assertRaisesRegex(RuntimeError, "an epoch of the loader has no batch"):
+            next(iter(as_torch([], steps=2)))
         for options, what in (({"steps": 0}, "steps"), ({"ahead": -1}, "ahead"), ({"ahead": 65}, "ahead"), ({"steps": "2"}, "steps")):
             with self.subTest(options), self.assertRaisesRegex((ValueError, TypeError), what):
                 loader.as_torch(**options)

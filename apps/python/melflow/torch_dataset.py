@@ -49,11 +49,14 @@ def as_torch(batches: Any, ahead: int = 0, steps: Optional[int] = None) -> Any:
                 self._epoch, self._taken = self._epoch + 1, 0
             epoch, self._is_over = self._epoch, False
             while self._taken < steps and self._epoch == epoch:
+                begins = self._under_way is None
                 if self._under_way is None:
                     self._under_way = iter(batches)
                 batch = next(self._under_way, None)
                 if batch is None:
                     self._under_way = None
+                    if begins:
+                        raise RuntimeError("an epoch of the loader has no batch, so there are none to make steps of")
                     continue
                 self._taken += 1
                 yield batch
