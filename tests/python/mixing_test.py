@@ -62,7 +62,7 @@ class OrderTest(unittest.TestCase):
         self.assertEqual(sorted(samples.tolist()), list(range(140)))
         for i, size in enumerate((10, 30, 100)):  # where it says that a source ends, that has come
             self.assertEqual((sources[:ended[i]] == i).sum(), size)
-            self.assertEqual(sources[ended[i] - 1], i)
+            self.assertEqual(sources[int(ended[i]) - 1], i)
         after = sources[ended[0]:ended[1]]  # the others go on with their weights
         self.assertTrue(np.abs(np.cumsum(after == 1) - np.arange(1, len(after) + 1) / 3).max() <= 1)
 
