@@ -108,6 +108,21 @@ constexpr OtherName kOtherNames[] = {
 };
 }  // namespace
 
+void RecordingExpectations::describe(Schema& s) {
+  s.field("profile", profile,
+          "conditions by the use of the recordings, as in docs/quality.md: any, asr, tts, speaker "
+          "or music")
+      .tuning();
+  s.field("where", where,
+          "further conditions, or others in place of the profile's, as those of filter: "
+          "{quality.snr: \"> 20dB\"}; null takes one of the profile out")
+      .tuning();
+  s.field("faulty", faulty,
+          "recordings that do not meet one of the conditions, their number or their share of those "
+          "that are ok; not set: none")
+      .tuning();
+}
+
 void Expectations::describe(Schema& s) {
   s.other_names(kOtherNames);
   s.field("files_per_second", files_per_second, "files processed per second of the whole run")
@@ -123,6 +138,8 @@ void Expectations::describe(Schema& s) {
           "their name: edges.mel.mean_depth, stages.read.busy_share. A figure that the report "
           "lacks is not met")
       .tuning();
+  s.group("recordings", recordings,
+          "what recordings of outputs with a stage quality should be like");
 }
 
 }  // namespace melflow

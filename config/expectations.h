@@ -34,11 +34,22 @@ struct FigureBounds {
   std::vector<std::pair<std::string, NumberBound>> list;
 };
 
+/// What recordings are expected to be like. The framework knows no conditions: who judges the
+/// recordings of an output reads them, as those of the stage `filter`.
+struct RecordingExpectations {
+  std::string profile;  ///< a named set of conditions; "" for none
+  ValueMap where;       ///< further ones, by what they are about; null takes one of the profile out
+  std::optional<CountBound> faulty;  ///< recordings that do not meet one of them
+
+  void describe(Schema& s);
+};
+
 struct Expectations {
   std::optional<NumberBound> files_per_second, rows_per_second, seconds;
   std::optional<SizeBound> peak_memory;
   std::optional<CountBound> failed, skipped;
   FigureBounds figures;
+  std::optional<RecordingExpectations> recordings;
 
   void describe(Schema& s);
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "apps/report/data_url.h"
 #include "pipeline/base/problem.h"
 
 namespace melflow {
@@ -61,21 +62,6 @@ const std::array<Rgb, kLevels>& colours() {
   return table;
 }
 
-// RFC 4648.
-std::string base64(const std::vector<unsigned char>& bytes) {
-  constexpr const char* kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = i; k < i + 3; ++k)
-      group = group << 8U | (k < bytes.size() ? bytes[k] : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 63U];
-  }
-  return out;
-}
-
 }  // namespace
 
 std::uint8_t level_of(double share) {
@@ -95,7 +81,7 @@ std::string png_url(int width, int height, const std::vector<std::uint8_t>& leve
   image.format = PNG_FORMAT_RGB_COLORMAP;
   image.colormap_entries = kLevels;
   png_alloc_size_t bytes = 0;
-  std::vector<unsigned char> out;
+  std::string out;
   for (const bool is_counted : {false, true}) {
     out.resize(bytes);
     if (png_image_write_to_memory(&image, is_counted ? out.data() : nullptr, &bytes, 0,
@@ -103,7 +89,7 @@ std::string png_url(int width, int height, const std::vector<std::uint8_t>& leve
       throw RunError(std::string("cannot make the picture: ") + image.message);
   }
   out.resize(bytes);
-  return "data:image/png;base64," + base64(out);
+  return data_url("image/png", out);
 }
 
 }  // namespace melflow

@@ -162,25 +162,6 @@ std::string warnings_text(const FeatureFile& f) {
   return out;
 }
 
-std::string remarks_text(const FeatureFile& f, bool all) {
-  if (f.remarks().empty()) return {};
-  const std::size_t shown = all ? f.remarks().size() : std::min(kShownRemarks, f.remarks().size());
-  std::vector<FeatureFile::Remark> remarks = f.remarks();
-  std::stable_sort(remarks.begin(), remarks.end(), [](const auto& a, const auto& b) {
-    return place_of(to_text(a.status)) < place_of(to_text(b.status));
-  });
-  std::string out = "\nfailed, ok with a warning, or skipped:\n";
-  for (std::size_t i = 0; i < shown; ++i) {
-    const FeatureFile::Remark& r = remarks[i];
-    out += fmt::format("  {}: {}\n", path_text(r.path),
-                       remark_text(r.stage, to_text(r.status), r.reason));
-  }
-  if (f.remarks().size() > shown)
-    out += fmt::format("  … and {} more (all with --remarks)\n",
-                       count_text(f.remarks().size() - shown));
-  return out;
-}
-
 // Returns the lowest and highest frequency; the energy column has none.
 std::pair<double, double> frequency_range(const std::vector<double>& hz) {
   std::pair<double, double> range{std::numeric_limits<double>::max(), 0};
@@ -227,6 +208,25 @@ std::string listed_text(const FeatureFile& f, const char* status) {
   for (const FeatureFile::Remark& r : f.remarks())
     if (place_of(to_text(r.status)) == place_of(status))
       out += fmt::format("{}\t{}: {}\n", path_text(r.path), one_line(r.stage), one_line(r.reason));
+  return out;
+}
+
+std::string stored_remarks_text(const FeatureFile& f, std::size_t most, const char* all) {
+  if (f.remarks().empty()) return {};
+  const std::size_t shown = std::min(most, f.remarks().size());
+  std::vector<FeatureFile::Remark> remarks = f.remarks();
+  std::stable_sort(remarks.begin(), remarks.end(), [](const auto& a, const auto& b) {
+    return place_of(to_text(a.status)) < place_of(to_text(b.status));
+  });
+  std::string out = "\nfailed, ok with a warning, or skipped:\n";
+  for (std::size_t i = 0; i < shown; ++i) {
+    const FeatureFile::Remark& r = remarks[i];
+    out += fmt::format("  {}: {}\n", path_text(r.path),
+                       remark_text(r.stage, to_text(r.status), r.reason));
+  }
+  if (f.remarks().size() > shown)
+    out +=
+        fmt::format("  … and {} more (all with {})\n", count_text(f.remarks().size() - shown), all);
   return out;
 }
 
@@ -288,7 +288,7 @@ std::string output_text(const FeatureFile& f, bool with_files) {
   out += warnings_text(f);
   for (const std::string& misfit : misfits(f))
     out += fmt::format("{:<14}{}\n", "DOES NOT FIT", excerpt(misfit, kLongestReason));
-  out += remarks_text(f, with_files);
+  out += stored_remarks_text(f, with_files ? f.remarks().size() : kShownRemarks, "--remarks");
   if (with_files) out += files_text(f);
   return out;
 }

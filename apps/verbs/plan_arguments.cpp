@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/check/findings.h"
 #include "apps/shipped.h"
 #include "apps/verbs/argument_checks.h"
 #include "config/document.h"
@@ -123,7 +124,11 @@ void PlanArguments::add_to(CLI::App& verb) {
   add_workers(verb, workers);
 }
 
-Plan PlanArguments::load() const { return overrides.load(file, workers); }
+Plan PlanArguments::load() const {
+  Plan out = overrides.load(file, workers);
+  check_recording_expectations(out);
+  return out;
+}
 
 std::vector<Assignment> PlanOverrides::assignments() const { return split_all(sets); }
 

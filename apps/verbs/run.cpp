@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/check/findings.h"
 #include "apps/exit_codes.h"
 #include "apps/report/explain.h"
 #include "apps/report/format.h"
@@ -120,6 +121,8 @@ std::vector<Verdict> verdicts_on(const RunReport& report, const Plan& plan) {
   const auto expected = plan.services.find<Expectations>();
   if (!expected) return {};
   std::vector<Verdict> out = verdicts(*expected, report, rows_of_run(report, plan));
+  if (report.ending == Ending::complete)
+    if (auto judged = verdict_on_recordings(plan)) out.push_back(std::move(*judged));
   if (!expected->figures.list.empty())
     for (Verdict& v : verdicts_on_figures(expected->figures, report_json(report, plan, {}, 0)))
       out.push_back(std::move(v));

@@ -42,6 +42,7 @@ Action add_export(CLI::App& verb);
 Action add_verify_parity(CLI::App& verb);
 Action add_vectors(CLI::App& verb);
 Action add_bench(CLI::App& verb);
+Action add_check(CLI::App& verb);
 
 struct Verb {
   const char* name;
@@ -60,6 +61,9 @@ inline constexpr Verb kVerbs[] = {
      "Runs a pipeline for files that are new or have changed since its output was made.",
      add_update,
      {}},
+    {"check", "Recordings",
+     "Says what is wrong with which recordings: clipped, silent, noisy, cut off, mislabelled.",
+     add_check},
     {"plan", "Making features on several machines",
      "Lists a corpus and cuts it into parts, as a folder that workers share.", add_plan},
     {"work",

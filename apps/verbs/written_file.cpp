@@ -41,7 +41,8 @@ std::filesystem::path place_of(const std::string& path) {
   return std::filesystem::weakly_canonical(std::filesystem::absolute(without_links(path)), error);
 }
 
-// Whether a run over the folder would take the file for a recording.
+}  // namespace
+
 bool has_name_of_recording(const std::string& path) {
   std::string ending = std::filesystem::path(path).extension();
   std::transform(ending.begin(), ending.end(), ending.begin(),
@@ -49,8 +50,6 @@ bool has_name_of_recording(const std::string& path) {
   const std::vector<std::string> all = FileListOptions().include;
   return !ending.empty() && std::find(all.begin(), all.end(), "**/*" + ending) != all.end();
 }
-
-}  // namespace
 
 std::vector<std::string> files_made(const Plan& plan) {
   std::vector<std::string> out;

@@ -16,6 +16,9 @@ struct Plan;
 
 constexpr const char* kAnyFile = "";
 
+/// Whether a run over its folder would take a file of this name for a recording.
+bool has_name_of_recording(const std::string& path);
+
 /// The files that a run of the plan would make.
 std::vector<std::string> files_made(const Plan& plan);
 

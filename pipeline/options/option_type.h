@@ -137,6 +137,22 @@ struct OptionType<E, std::enable_if_t<std::is_enum_v<E>>> {
   }
 };
 
+/// A map of anything, as written.
+struct ValueMap {
+  Value map = Value::map({});
+};
+template <>
+struct OptionType<ValueMap> {
+  static std::string name() { return "map"; }
+  static std::string parse(const Value& v, ValueMap& out) {
+    if (v.is_null()) return {};
+    if (!v.is_map()) return detail::is_not(v, "a map of names and values");
+    out.map = v;
+    return {};
+  }
+  static Value echo(const ValueMap& v) { return v.map; }
+};
+
 /// Reads null (or `none`, `auto`) as "not set".
 template <class T>
 struct OptionType<std::optional<T>> {

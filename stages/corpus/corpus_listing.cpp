@@ -1,6 +1,8 @@
 #include "stages/corpus/corpus_listing.h"
 
+#include <xxhash.h>
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -82,6 +84,9 @@ class Listing {
       scan_archives();
     else
       scan();
+    if (undrawn_ > 0)
+      tell(fmt::format("{}: {} of {} files are taken (sample)", corpus_text(), manifest_.size(),
+                       manifest_.size() + undrawn_));
     if (is_cut_)
       tell(fmt::format(
           "{}: only the first {} taken (limit); there are more", corpus_text(),
@@ -143,6 +148,16 @@ class Listing {
         path.starts_with('/') || folder_.empty() ? below : folder_ + '/' + below);
   }
 
+  // Whether a file that was found is not taken: it is still being written, or not drawn.
+  bool is_left_out(std::string_view path) {
+    if (is_unfinished(path)) return true;
+    if (!options_.sample) return false;
+    const double at = std::ldexp(static_cast<double>(XXH3_64bits(path.data(), path.size())), -64);
+    if (at < options_.sample->of) return false;
+    ++undrawn_;
+    return true;
+  }
+
   // Whether a file that was found exceeds `limit`.
   bool is_full() {
     const bool is_full = options_.limit && manifest_.size() >= *options_.limit;
@@ -156,7 +171,7 @@ class Listing {
         {options_.root, options_.include, options_.exclude, options_.follow_links});
     not_taken_ = folders.run([this](const FolderScan::Found& found) {
       const std::string path = std::string(found.folder).append(found.name);
-      if (is_listed(path) || (!found.is_folder && is_unfinished(path))) return;
+      if (is_listed(path) || (!found.is_folder && is_left_out(path))) return;
       if (is_full()) return;
       manifest_.add(manifest_.add_folder(found.folder), found.name);
       if (found.is_folder && found.error == 0) ++folders_;
@@ -174,6 +189,7 @@ class Listing {
     if (const std::vector<std::string> unused = folders.unused_excludes(); !unused.empty())
       tell(fmt::format("exclude: {} {} nothing; patterns are compared with the path below root",
                        fmt::join(unused, ", "), unused.size() == 1 ? "matches" : "match"));
+    check_sample(manifest_.size() == folders_);
     if (manifest_.size() == folders_ && context_.whole == nullptr)
       throw RunError(fmt::format(
           "{}: {}{}{}; check the options {}{}", options_.root,
@@ -209,7 +225,7 @@ class Listing {
           not_taken_.add(member);
           continue;
         }
-        if (is_listed(below + member)) continue;
+        if (is_listed(below + member) || is_left_out(below + member)) continue;
         if (is_full()) break;
         add(below + member);
         if (const std::string why = archive->problem(i); !why.empty())
@@ -238,6 +254,7 @@ class Listing {
         ++damages;
       }
     }
+    check_sample(manifest_.size() == damages);
     if (manifest_.size() == damages && context_.whole == nullptr)
       throw RunError(fmt::format(
           "{}: there is no {} in it{}; check the options root and include", options_.root,
@@ -245,6 +262,12 @@ class Listing {
               ? std::string("sound file")
               : fmt::format("member that matches {}", fmt::join(options_.include, ", ")),
           others_there()));
+  }
+
+  void check_sample(bool is_empty) const {
+    if (is_empty && undrawn_ > 0)
+      throw RunError(fmt::format("{}: sample takes none of its {} files; write a larger share",
+                                 corpus_text(), undrawn_));
   }
 
   void refuse_closed() const {
@@ -304,6 +327,7 @@ class Listing {
       if (options_.manifest.rest.empty()) check_is_below_root(first);
     }
     const std::string all = corpus_text();
+    check_sample(manifest_.size() == 0);
     if (manifest_.size() == 0 && context_.whole == nullptr)
       throw RunError(all + (options_.is_store ? ": there is no recording" + others_there() +
                                                     "; check the options root and include"
@@ -413,7 +437,7 @@ class Listing {
         not_taken_.add(path.substr(path.rfind('/') + 1));
         return;
       }
-      if (is_unfinished(path)) return;
+      if (is_left_out(path)) return;
       const std::string_view of_group = group < 0 ? std::string_view() : table.cell(group);
       const std::string of_split = split < 0 ? std::string() : table.cell(split);
       const Manifest::Span span = spans ? spans->take(table) : Manifest::Span{};
@@ -525,7 +549,7 @@ class Listing {
           first_comment = lines.number();
         continue;
       }
-      if (is_unfinished(plain(line))) continue;
+      if (is_left_out(plain(line))) continue;
       if (is_full()) break;
       if (plain(line).size() > kLongestPath) {
         add(fmt::format("{}:{}", list_, lines.number()));
@@ -593,6 +617,7 @@ class Listing {
   std::set<std::string> unused_;            // remarks on columns, given for the first list only
   NotTaken not_taken_;
   bool is_cut_ = false;              // whether `limit` leaves files out
+  std::size_t undrawn_ = 0;          // files that `sample` leaves out
   std::size_t folders_ = 0;          // folders that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
   EarlierSplits earlier_;            // the earlier splits in an update

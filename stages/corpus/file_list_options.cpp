@@ -6,6 +6,7 @@
 
 #include "pipeline/base/problem.h"
 #include "pipeline/base/secrets.h"
+#include "pipeline/plan/plan.h"
 #include "stages/corpus/archive_names.h"
 #include "stages/corpus/kaldi_folder.h"
 #include "stages/corpus/lhotse_manifest.h"
@@ -42,6 +43,17 @@ void FileListOptions::describe(Schema& s) {
   SplitOptions::describe(s, [this] { return fields()->has_splits; });
 }
 
+std::string OptionType<Share>::parse(const Value& v, Share& out) {
+  CountOrShare read;
+  if (!OptionType<CountOrShare>::parse(v, read).empty() || !(read.share.value_or(0) > 0))
+    return detail::is_not(v, "a share of the files, above 0 and at most 1, such as 1% or 0.01");
+  out.of = *read.share;
+  return {};
+}
+Value OptionType<Share>::echo(const Share& v) {
+  return OptionType<CountOrShare>::echo({.share = v.of});
+}
+
 void PlaceOptions::describe(Schema& s, const std::function<bool()>& is_scanned) {
   s.field("root", root,
           "folder that is searched, with all folders below it; or archives (.tar, .zip; "
@@ -70,6 +82,9 @@ void PlaceOptions::describe_search(Schema& s, const std::function<bool()>& is_sc
           "order of their paths, or of the manifest's lines. A warning says when others are left "
           "out; not set: all files")
       .at_least(1);
+  s.field("sample", sample,
+          "takes about this share of the files (1%), drawn by their paths below root: the same "
+          "ones in every run, whatever files are added; not set: all files");
 }
 
 void ListOptions::describe(Schema& s, const std::function<bool()>& has_url,

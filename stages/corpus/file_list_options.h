@@ -82,6 +82,17 @@ struct EnumNames<Manifest::SpanUnit> {
       {"seconds", Manifest::SpanUnit::seconds}, {"samples", Manifest::SpanUnit::samples}};
 };
 
+/// A part of all, above 0 and at most 1: 1%, 0.01.
+struct Share {
+  double of = 1;
+};
+template <>
+struct OptionType<Share> {
+  static std::string name() { return "share (1%)"; }
+  static std::string parse(const Value& v, Share& out);
+  static Value echo(const Share& v);
+};
+
 /// Where the files are.
 struct PlaceOptions {
   std::string root;
@@ -96,6 +107,7 @@ struct PlaceOptions {
   bool follow_links = false;
   ClosedFolders closed_folders = ClosedFolders::error;
   std::optional<std::uint64_t> limit;
+  std::optional<Share> sample;
 
   /// `is_scanned`: whether folders are searched.
   void describe(Schema& s, const std::function<bool()>& is_scanned);
@@ -108,7 +120,7 @@ struct ListOptions {
   CorpusLists manifest;
   Commands commands = Commands::refuse;
   std::string call;
-  PythonArguments arguments;
+  ValueMap arguments;
   std::optional<WebLimits> web;
   TableFormat table;
   std::optional<UtteranceOptions> utterances;

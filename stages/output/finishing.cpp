@@ -207,16 +207,21 @@ void Finishing::drop_work() {
   uses_.checkpoints.reset();
 }
 
+std::vector<std::string> Finishing::paths() const {
+  std::vector<std::string> out;
+  for (const SectionFile& f : uses_.files)
+    out.push_back(is_complete_ ? f->target() : f->part_path());
+  return out;
+}
+
 std::vector<std::pair<std::string, Value>> Finishing::summary() const {
   if (!is_written_) return {};
   std::vector<Value> shape;
   for (const std::uint64_t n : shape_of(uses_.info, rows_))
     shape.push_back(Value::scalar(std::to_string(n)));
-  std::vector<std::string> paths;
-  for (const SectionFile& f : uses_.files)
-    paths.push_back(is_complete_ ? f->target() : f->part_path());
+  const std::vector<std::string> written = paths();
   std::vector<std::pair<std::string, Value>> out{
-      {"path", Value::scalar(fmt::format("{}", fmt::join(paths, ", ")), {}, true)},
+      {"path", Value::scalar(fmt::format("{}", fmt::join(written, ", ")), {}, true)},
       {"complete", Value::scalar(is_complete_ ? "true" : "false")},
       {"rows", Value::scalar(std::to_string(rows_))}};
   if (const std::int64_t earlier = uses_.kept.rows + uses_.resumed.rows; earlier > 0)
@@ -241,7 +246,7 @@ std::vector<std::pair<std::string, Value>> Finishing::summary() const {
   if (const std::string layout = uses_.format.layout_name(); !layout.empty())
     out.emplace_back("layout", Value::scalar(layout));
   std::uintmax_t bytes = 0;  // as `inspect` reports it
-  for (const std::string& path : paths) {
+  for (const std::string& path : written) {
     std::error_code gone;
     if (const auto size = std::filesystem::file_size(path, gone); !gone) bytes += size;
   }

@@ -58,6 +58,8 @@ class Finishing {
 
   void run(Ending ending);
   /// What became of the output, for the report (Stage::summary()); nothing where it was left.
+  /// The files of the output; of a run that has not completed it, those that it works on.
+  [[nodiscard]] std::vector<std::string> paths() const;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
   /// The number of rows that the output has.
   [[nodiscard]] std::int64_t rows() const { return rows_; }

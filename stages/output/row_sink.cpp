@@ -333,6 +333,10 @@ void RowSink::finish(RunContext&, Ending ending) {
   if (finishing_ != nullptr) finishing_->run(ending);
 }
 
+std::vector<std::string> RowSink::written() const {
+  return finishing_ == nullptr ? std::vector<std::string>() : finishing_->paths();
+}
+
 std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   if (finishing_ == nullptr) return {};
   return finishing_->summary();

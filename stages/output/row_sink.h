@@ -77,6 +77,8 @@ class RowSink : public Sink<MelBatch>,
   void left_out(std::size_t index, int stage, const ItemError& why) override;
   void finish(RunContext& run, Ending ending) override;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
+  /// The files of the output, once a run has written it.
+  [[nodiscard]] std::vector<std::string> written() const;
   /// The facts that decide the bytes of rows, whatever file they are in; after start().
   [[nodiscard]] RunJournal::Facts row_facts() const;
 

@@ -31,25 +31,9 @@ struct EnumNames<PythonGives> {
       {"utterances", PythonGives::utterances}};
 };
 
-/// The arguments of a function: a map of anything.
-struct PythonArguments {
-  Value map = Value::map({});
-};
-template <>
-struct OptionType<PythonArguments> {
-  static std::string name() { return "map"; }
-  static std::string parse(const Value& v, PythonArguments& out) {
-    if (v.is_null()) return {};
-    if (!v.is_map()) return detail::is_not(v, "a map of names and values");
-    out.map = v;
-    return {};
-  }
-  static Value echo(const PythonArguments& v) { return v.map; }
-};
-
 struct PythonOptions {
   std::string call;
-  PythonArguments arguments;
+  ValueMap arguments;
   PythonTakes takes = PythonTakes::waveform;
   PythonGives gives = PythonGives::waveform;
   std::optional<int> columns;

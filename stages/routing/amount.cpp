@@ -130,6 +130,26 @@ bool take_separator(std::string_view& rest, bool are_comparisons) {
 
 }  // namespace
 
+Fact amounts_of(MeasureUnit unit) {
+  switch (unit) {
+    case MeasureUnit::level:
+      return Fact::peak;
+    case MeasureUnit::share:
+      return Fact::share;
+    case MeasureUnit::seconds:
+      return Fact::duration;
+    case MeasureUnit::hertz:
+      return Fact::sample_rate;
+    case MeasureUnit::decibels:
+      return Fact::decibels;
+    case MeasureUnit::count:
+      return Fact::channels;
+    case MeasureUnit::number:
+      break;
+  }
+  return Fact::target;
+}
+
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   while (text.ends_with(' ')) text.remove_suffix(1);

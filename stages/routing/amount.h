@@ -9,6 +9,9 @@
 
 namespace melflow {
 
+/// What the numbers of a measure are: a fact whose units they have.
+Fact amounts_of(MeasureUnit unit);
+
 /// Returns the text without spaces at either end.
 std::string_view trimmed(std::string_view text);
 

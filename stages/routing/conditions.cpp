@@ -29,27 +29,6 @@ constexpr Known kKnown[] = {{"path", Fact::path, false},        {"label", Fact::
                             {"column.", Fact::column, false},   {"target.", Fact::target, true},
                             {"quality.", Fact::measure, true}};
 
-// What the numbers of a measure are.
-Fact amounts_of(MeasureUnit unit) {
-  switch (unit) {
-    case MeasureUnit::level:
-      return Fact::peak;
-    case MeasureUnit::share:
-      return Fact::share;
-    case MeasureUnit::seconds:
-      return Fact::duration;
-    case MeasureUnit::hertz:
-      return Fact::sample_rate;
-    case MeasureUnit::decibels:
-      return Fact::decibels;
-    case MeasureUnit::count:
-      return Fact::channels;
-    case MeasureUnit::number:
-      break;
-  }
-  return Fact::target;
-}
-
 std::vector<std::string> measure_names() {
   std::vector<std::string> out;
   for (const MeasureInfo& m : measures()) out.emplace_back(m.name);
@@ -231,17 +210,17 @@ std::string Conditions::parse_text(const Value& v, Condition& out) {
   return {};
 }
 
-std::string Conditions::failing(const RoutingFacts& facts, Undecided undecided) const {
+std::string Conditions::failing(const FileFacts& facts, Undecided undecided) const {
   for (const Condition& c : list_)
     if (std::string why = failing(c, facts, undecided); !why.empty()) return why;
   return {};
 }
 
 // Further blocks can only raise the peak.
-std::string Conditions::failing_peak(const Condition& c, const RoutingFacts& facts,
+std::string Conditions::failing_peak(const Condition& c, const FileFacts& facts,
                                      Undecided undecided) {
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-  const double peak = facts.peak();
+  const double peak = facts.number(Fact::peak, "").value_or(0);
   const std::string text = amount_text(Fact::peak, peak);
   const bool will_hold = std::any_of(c.ranges.begin(), c.ranges.end(), [&](const Range& r) {
     return r.high == kNoLimit && r.has(peak);
@@ -255,8 +234,7 @@ std::string Conditions::failing_peak(const Condition& c, const RoutingFacts& fac
       "peak is not known: it is {} in the first block, and the file has more (decode.block)", text);
 }
 
-std::string Conditions::failing(const Condition& c, const RoutingFacts& facts,
-                                Undecided undecided) {
+std::string Conditions::failing(const Condition& c, const FileFacts& facts, Undecided undecided) {
   if (c.fact == Fact::peak && !facts.is_peak_whole()) return failing_peak(c, facts, undecided);
   if (c.fact == Fact::measure && !facts.is_at_end() && undecided == Undecided::holds) return {};
   if (c.patterns.empty()) {

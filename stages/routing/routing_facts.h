@@ -29,7 +29,29 @@ enum class Fact {
   decibels  ///< only what the numbers of some measures are
 };
 
-struct RoutingFacts {
+/// What conditions are judged by. By default all of a recording is known.
+class FileFacts {
+ public:
+  FileFacts() = default;
+  FileFacts(const FileFacts&) = default;
+  FileFacts& operator=(const FileFacts&) = default;
+  virtual ~FileFacts() = default;
+
+  /// The texts of a fact; a file may have several labels, or no text. `name`: the column's.
+  [[nodiscard]] virtual std::vector<std::string> texts(Fact fact,
+                                                       const std::string& name) const = 0;
+  /// The value of a number; nothing where it is not known. `name`: of the target or measure.
+  [[nodiscard]] virtual std::optional<double> number(Fact fact, const std::string& name) const = 0;
+  /// Whether all blocks have come, so that every value is known.
+  [[nodiscard]] virtual bool is_at_end() const { return true; }
+  /// Whether the peak covers all samples of the file.
+  [[nodiscard]] virtual bool is_peak_whole() const { return true; }
+  /// Whether the number is only what the header says: the recording may turn out shorter.
+  [[nodiscard]] virtual bool is_promised(Fact) const { return false; }
+};
+
+class RoutingFacts final : public FileFacts {
+ public:
   /// Takes the facts from the first block of a file, which comes as `port`.
   RoutingFacts(const Item& item, const PortType& port, const ItemContext& context);
 
@@ -51,20 +73,11 @@ struct RoutingFacts {
   void note(const Item& item);
   /// Adds the samples of a block, including the first one; the peak needs all blocks of a file.
   void note_peak(const Item& item);
-  /// Whether all blocks have come, so that every value is known.
-  [[nodiscard]] bool is_at_end() const { return is_at_end_; }
-  /// The largest |sample| so far, as a fraction of full scale.
-  [[nodiscard]] double peak() const { return peak_; }
-  /// Whether the peak covers all samples of the file.
-  [[nodiscard]] bool is_peak_whole() const { return is_peak_whole_; }
-
-  /// The texts of a fact; a file may have several labels, or no text. `name`: the column's.
-  [[nodiscard]] std::vector<std::string> texts(Fact fact, const std::string& name) const;
-  /// The value of a number; nothing where it is not known. `name`: of the target.
-  [[nodiscard]] std::optional<double> number(Fact fact, const std::string& name) const;
-
-  /// Whether the number is only what the header says: the recording may turn out shorter.
-  [[nodiscard]] bool is_promised(Fact fact) const {
+  [[nodiscard]] bool is_at_end() const override { return is_at_end_; }
+  [[nodiscard]] bool is_peak_whole() const override { return is_peak_whole_; }
+  [[nodiscard]] std::vector<std::string> texts(Fact fact, const std::string& name) const override;
+  [[nodiscard]] std::optional<double> number(Fact fact, const std::string& name) const override;
+  [[nodiscard]] bool is_promised(Fact fact) const override {
     return fact == Fact::duration && is_duration_promised_;
   }
 

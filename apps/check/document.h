@@ -1,0 +1,39 @@
+// What `melflow check` says, as one JSON document, as text and as a table.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/check/findings.h"
+#include "stages/output/formats/feature_file.h"
+
+namespace melflow {
+
+struct DocumentOptions {
+  std::string profile;
+  std::vector<std::string> by;  ///< groupings()
+  std::size_t worst = 10;       ///< recordings listed of each check
+  std::size_t clips = 0;        ///< those of them that come with a stretch to hear
+  std::size_t clip_bytes = 0;   ///< of all of these together
+};
+
+/// By what the recordings are grouped: label, split and the column speaker, where they are there,
+/// and `by`. Throws ConfigError where there is no such column.
+std::vector<std::string> groupings(const FeatureFile& output, const std::vector<std::string>& by);
+
+/// Docs: docs/quality.md#the-report.
+nlohmann::ordered_json check_json(const FeatureFile& output, const CheckedCorpus& checked,
+                                  const std::vector<Criterion>& wanted,
+                                  const DocumentOptions& options);
+
+/// As printed; `document`: of check_json().
+std::string check_text(const FeatureFile& output, const CheckedCorpus& checked);
+
+/// A line for each recording: what is known of it, every measure, and the checks that it fails.
+std::string check_csv(const FeatureFile& output, const CheckedCorpus& checked);
+
+/// A page for a browser that shows the document.
+std::string check_page(const nlohmann::ordered_json& document);
+
+}  // namespace melflow
