@@ -47,6 +47,26 @@ std::string shown(const TempFolder& folder, const Json& report, const std::strin
 
 }  // namespace
 
+TEST_CASE("check: a browser draws its page without a word on its console") {
+  const TempFolder folder;
+  if (browse(folder, "about:blank").code != 0)
+    return test::skip("chromium is not installed, or does not start here");
+  std::filesystem::create_directories(folder / "data");
+  std::vector<float> quiet(8 * 8000, 0.0F);
+  quiet[100] = 0.5F;
+  test::write_audio(folder / "data/a.wav", test::audio_kind("wav s16"), 8000, quiet);
+  test::write_wav(folder / "data/b.wav", 8000, 8000);
+  exits(0, test::run(folder, {MELFLOW_PROGRAM, "check", "data", "--report", "r.html"}));
+  const Ended shown = exits(0, browse(folder, "file://$PWD/r.html"));
+  CHECK_FALSE(has(shown.err, "CONSOLE"));
+  CHECK_FALSE(has(shown.out, "id=\"tables\""));  // removed when all is drawn
+  const std::string drawn = shown.out.substr(0, shown.out.find("<script"));
+  CHECK(has(drawn, "silent_longest: 1 recording not &lt; 2s"));
+  CHECK(has(drawn, "<canvas"));
+  CHECK(has(drawn, "<audio controls"));
+  CHECK(has(drawn, "histogram of peak"));
+}
+
 TEST_CASE("html report: a browser shows it without a word on its console") {
   const TempFolder folder;
   if (browse(folder, "about:blank").code != 0)
