@@ -143,7 +143,7 @@ TEST_CASE("metrics: that the file cannot be written is told before the run") {
   for (const Row& row :
        {Row{"no/such/m.prom", 1, "there is no folder no/such; make it, or write elsewhere"},
         Row{"folder.prom", 1, "folder.prom: cannot be written: Is a directory"},
-        Row{"theirs.prom", 1, "theirs.prom: this file is not melflow's"},
+        Row{"theirs.prom", 1, "theirs.prom: this exists already and is not melflow's"},
         Row{"pipe.prom", 1, "pipe.prom: cannot be replaced as a whole"},
         Row{"m.txt", 2, "m.txt does not end in .prom"}, Row{".prom", 2, "does not end in .prom"}}) {
     CAPTURE(std::string(row.path));
@@ -157,7 +157,7 @@ TEST_CASE("metrics: that the file cannot be written is told before the run") {
   CHECK(has(exits(2, toy(folder, {"--metrics-every", "1s"})).err,
             "--metrics-every requires --metrics"));
   CHECK(has(exits(2, toy(folder, {"--dry-run", "--metrics", "m.prom"}, "update")).err,
-            "--dry-run excludes --metrics"));
+            "--metrics excludes --dry-run"));
   CHECK(has(exits(2, toy(folder, {"--metrics", "no/such/m.txt", "--watch", "1s"}, "update")).err,
             "does not end in .prom"));
 }
