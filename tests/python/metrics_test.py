@@ -4,6 +4,7 @@ import importlib.util
 import os
 import sys
 import unittest
+import warnings
 
 import melflow
 
@@ -50,6 +51,21 @@ class MetricsTest(corpus.CorpusTest):
                 found = self.read(file.read())
             self.assertEqual(set(found), {name for name in check_metrics.documented(PAGE) if name.startswith("melflow_run_")})
             self.assertEqual({dict(labels)["run"] for _, _, samples in found.values() for labels in samples}, {name})
+
+    def test_of_runs_of_python(self):
+        folder = self.folder.name
+        text = corpus.pipeline(self.root, f"stage: hdf5_write, path: {folder}/python.h5")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for verb, name in ((melflow.run, "run"), (melflow.update, "update")):
+                report = verb(text, metrics=f"{folder}/{name}.prom")
+                with open(f"{folder}/{name}.prom", encoding="utf-8") as file:
+                    found = self.read(file.read())
+                self.assertEqual(found["melflow_run_rows"][2], {frozenset({("run", name)}): report["rows"]})
+        with self.assertRaisesRegex(ValueError, "--metrics: .*run.txt does not end in .prom"):
+            melflow.run(text, metrics=f"{folder}/run.txt")
+        with self.assertRaisesRegex(melflow.RunError, "--metrics: .*none/run.prom: cannot be written: there is no folder"):
+            melflow.run(text, metrics=f"{folder}/none/run.prom")
 
     def test_what_is_no_such_text(self):
         """The parser of the tests refuses what Prometheus would."""
