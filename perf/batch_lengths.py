@@ -74,7 +74,7 @@ def main():
     except ImportError:
         print("lhotse is not installed")
         return
-    for buckets in (4, 8, 10, 20, 30, 50):
+    for buckets in (2, 4, 8, 10, 20, 30, 50):
         described(f"Lhotse {lhotse.__version__}, num_buckets={buckets}", list(of_lhotse(rows, num_buckets=buckets, buffer_size=20000)), rows)
 
 

@@ -25,6 +25,7 @@
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/dry_run.h"
+#include "apps/verbs/metrics_file.h"
 #include "apps/verbs/output_corpus.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
@@ -46,6 +47,8 @@ struct RunArguments {
   std::string page;  ///< a file for the report as HTML; "": none
   std::string trace;
   std::size_t trace_calls = VisitLog::kMost;
+  std::string metrics;       ///< a file for the node exporter; "": none
+  double metrics_every = 5;  ///< [s]
   bool quiet = false, verbose = false;
   bool no_progress = false;
   double progress_every = ProgressDisplay::kLineEvery;  ///< [s]
@@ -59,7 +62,8 @@ struct RunArguments {
   std::atomic<bool>* interrupted = nullptr;
 };
 
-// The JSON document, the page and the trace; whether they can be written is checked before the run.
+// The JSON document, the page, the trace and the metrics; whether they can be written is checked
+// before the run.
 class Documents {
  public:
   explicit Documents(const RunArguments& arguments) : json_(arguments.json) {
@@ -72,6 +76,9 @@ class Documents {
     if (json_ != "-") open(json_file_, "--json", json_, "\"exit_code\"", arguments);
     open(page_, "--report", arguments.page, "<title>melflow", arguments);
     open(trace_, "--trace", arguments.trace, "\"displayTimeUnit\"", arguments);
+    if (!arguments.metrics.empty())
+      named("--metrics",
+            [&] { metrics_.emplace(arguments.metrics, std::vector{arguments.plan.file}); });
   }
   /// Throws RunError where one of them would replace an output of the run.
   void keep_off_outputs(const Plan& plan) {
@@ -82,6 +89,9 @@ class Documents {
       named(option, [&, f = file] {
         if (*f) (*f)->keep_off(outputs);
       });
+    named("--metrics", [&] {
+      if (metrics_) metrics_->keep_off(outputs);
+    });
   }
   [[nodiscard]] bool are_wanted() const { return !json_.empty() || page_; }
   /// Writes the report of a run that started.
@@ -91,6 +101,12 @@ class Documents {
   }
   [[nodiscard]] bool has_trace() const { return trace_.has_value(); }
   void write_trace(const std::string& text) { trace_->write(text); }
+  [[nodiscard]] MetricsFile* metrics() { return metrics_ ? &*metrics_ : nullptr; }
+  /// Writes that and why a run did not start.
+  void write_not_started(const nlohmann::ordered_json& document) {
+    if (metrics_) metrics_->write_not_started();
+    write_json(document);
+  }
   void write_json(const nlohmann::ordered_json& document) {
     if (json_file_) return json_file_->write(json_text(document));
     if (json_.empty()) return;
@@ -115,6 +131,7 @@ class Documents {
 
   std::string json_;
   std::optional<WrittenFile> json_file_, page_, trace_;
+  std::optional<MetricsFile> metrics_;
 };
 
 std::vector<Verdict> verdicts_on(const RunReport& report, const Plan& plan) {
@@ -157,6 +174,7 @@ Watch watch_of(const RunArguments& arguments) {
       .quiet = arguments.quiet,
       .seconds = arguments.stop_after,
       .with_series = !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty(),
+      .metrics_every = arguments.metrics_every,
       .interrupted = arguments.interrupted};
   if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
   return watch;
@@ -231,7 +249,9 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (documents.has_trace() || documents.are_wanted())
     visits.emplace(documents.has_trace() ? arguments.trace_calls : 0);
   Runner runner(std::move(plan), observer.get(), visits ? &*visits : nullptr);
-  WatchedRun ran = run_watched(runner, watch_of(arguments));
+  Watch watch = watch_of(arguments);
+  watch.metrics = documents.metrics();
+  WatchedRun ran = run_watched(runner, watch);
   if (documents.has_trace() && visits->left_out() > 0)
     ran.report.warnings.push_back(left_out_text(*visits));
   const RunReport& report = ran.report;
@@ -269,10 +289,10 @@ int run_and_always_report(const RunArguments& arguments) {
   try {
     return run(arguments, documents);
   } catch (const ConfigError& e) {
-    documents.write_json(not_started_json(e, kConfiguration));
+    documents.write_not_started(not_started_json(e, kConfiguration));
     throw;
   } catch (const RunError& e) {
-    documents.write_json(not_started_json(std::string(e.what()), kRunFailed));
+    documents.write_not_started(not_started_json(std::string(e.what()), kRunFailed));
     throw;
   }
 }
@@ -317,6 +337,15 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
       ->check(is_integer(1, 100'000'000))
       ->capture_default_str()
       ->needs(trace);
+  CLI::Option* metrics =
+      verb.add_option("--metrics", arguments.metrics,
+                      "writes the figures of the run for Prometheus, again and again while it "
+                      "runs: a file for the textfile collector of its node exporter, replaced as "
+                      "a whole")
+          ->type_name("FILE.prom");
+  add_time(verb, "--metrics-every", arguments.metrics_every,
+           "how often these are written (default 5s)");
+  verb.get_option("--metrics-every")->needs(metrics);
   CLI::Option* quiet = verb.add_flag(
       "-q,--quiet", arguments.quiet,
       "prints only warnings, the files that failed, and how many are ok with a warning "
@@ -349,6 +378,7 @@ Action add_update(CLI::App& verb) {
            "their size and times have not changed for this time (30s)");
   for (const char* document : {"--json", "--report", "--trace", "--dry-run", "--stop-after"})
     verb.get_option("--watch")->excludes(verb.get_option(document));
+  verb.get_option("--dry-run")->excludes(verb.get_option("--metrics"));
   verb.footer(
       "A file is the same when its path, size and modification time are. Rows of such files stay "
       "as they\n"
@@ -377,14 +407,15 @@ Action add_update(CLI::App& verb) {
       "  cp new/*.wav clips/train/dog; DATA=clips OUT=clips.h5 melflow update dataset_builder");
   return [arguments, compact] {
     arguments->update = *compact ? Update::compact : Update::append;
-    if (arguments->watch > 0)
+    if (arguments->watch > 0) {
+      (void)Documents(*arguments);  // an update may be long in coming
       return watch_and_update(arguments->plan, arguments->update, arguments->watch,
                               [&](const auto& whole, std::atomic<bool>& interrupted) {
                                 arguments->whole = whole;
                                 arguments->interrupted = &interrupted;
-                                Documents none(*arguments);
-                                return run(*arguments, none);
+                                return run_and_always_report(*arguments);
                               });
+    }
     return run_and_always_report(*arguments);
   };
 }

@@ -77,9 +77,14 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
   const StopAfter limit(runner, watch.seconds);
   std::optional<SeriesSampler> sampler;
   if (watch.with_series) sampler.emplace(runner);
+  std::optional<MetricsWriter> metrics;
+  if (watch.metrics != nullptr) metrics.emplace(runner, *watch.metrics, watch.metrics_every);
   display.start();
   RunReport report = runner.run();
   display.clear();
+  if (metrics) metrics->end(report);
+  if (watch.metrics != nullptr && !watch.metrics->problem().empty())
+    report.warnings.push_back("--metrics: " + watch.metrics->problem());
   return {std::move(report), interrupted.load(), sampler ? sampler->end() : Series{}};
 }
 

@@ -7,6 +7,7 @@
 
 #include "apps/profile/series.h"
 #include "apps/report/terminal.h"
+#include "apps/verbs/metrics_file.h"
 #include "pipeline/run/runner.h"
 
 namespace melflow {
@@ -17,6 +18,8 @@ struct Watch {
   bool quiet = false;                          ///< prints nothing when stopped
   double seconds = 0;                          ///< no files are begun after this time; 0: no limit
   bool with_series = false;
+  MetricsFile* metrics = nullptr;            ///< gets the figures; null: they are not written
+  double metrics_every = 0;                  ///< seconds between its writes
   std::atomic<bool>* interrupted = nullptr;  ///< also set when a signal comes; null: nobody asks
   std::function<void()> leave = {};          ///< called where a second signal ends the process
 };

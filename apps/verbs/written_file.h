@@ -34,6 +34,8 @@ class WrittenFile {
   /// Leaves everything unchanged unless write() was called.
   ~WrittenFile();
 
+  /// Whether write() replaces the file as a whole, and does not write into it.
+  [[nodiscard]] bool is_replaced() const { return static_cast<bool>(fd_); }
   /// Throws RunError when the file is one of `outputs`, which the run writes and which need not
   /// exist yet; write() then does nothing.
   void keep_off(const std::vector<std::string>& outputs);

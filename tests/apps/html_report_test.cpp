@@ -115,7 +115,7 @@ TEST_CASE("html report: what files are called is text, and nothing comes from el
   std::smatch policy;
   REQUIRE(std::regex_search(r.page, policy,
                             std::regex("\"default-src 'none'; style-src 'unsafe-inline'; "
-                                       "script-src 'nonce-([0-9a-f]{32})'\"")));
+                                       "script-src 'nonce-([0-9a-f]{32})'; media-src data:\"")));
   CHECK(times(r.page, "<script nonce=\"" + policy[1].str() + "\">") == 1);
   CHECK_FALSE(has(html_report(r.json), policy[1].str()));
   CHECK(html_text("a<b>&\"'\x1b[1m") == "a&lt;b&gt;&amp;&quot;&#39;\\u001b[1m");

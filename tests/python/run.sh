@@ -29,7 +29,7 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
 more=(distributed fastapi)
 if [[ ${1:-} == --more ]]; then
   more+=(pyarrow zarr xarray safetensors datasets kaldiio kaldi_native_io webdataset "lhotse urllib3" "moto[server,s3] s3fs aiohttp" mypy
-    "nbclient ipykernel" "onnxruntime onnx" "--no-deps silero-vad")
+    "nbclient ipykernel" prometheus_client "onnxruntime onnx" "--no-deps silero-vad")
 fi
 for package in "${more[@]}"; do
   # shellcheck disable=SC2086

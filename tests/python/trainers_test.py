@@ -231,6 +231,25 @@ class TrainersTest(unittest.TestCase):
 
         self.check(self.transformers(lambda: Of(self.stream()), "stream", 1, 1))
 
+    # ---- headroom
+
+    def check_headroom(self, train):
+        """train(headroom) gives what was seen in one go through it."""
+        h = self.by_number().headroom(7)
+        self.assertEqual(len(h), 14)
+        seen = [where for where, _ in train(h)]
+        self.assertEqual(seen[:7], seen[7:])
+        self.assertEqual(len(set(seen)), 7)
+        self.assertIn(h.cause, ("program", "loader", "both"))
+
+    @needs("torch", "transformers", "accelerate")
+    def test_headroom_in_transformers(self):
+        self.check_headroom(lambda h: self.transformers(lambda: h, "batches", 0, 0, max_steps=14)(None, None))
+
+    @needs("torch", "lightning")
+    def test_headroom_in_lightning(self):
+        self.check_headroom(lambda h: self.lightning(lambda: h, max_steps=14)(None, None))
+
     # ---- Accelerate
 
     @needs("torch", "accelerate")
@@ -385,6 +404,105 @@ class TrainersTest(unittest.TestCase):
         for step, *values in run(kills):  # steps after the last checkpoint come twice, alike
             self.assertEqual(last.setdefault(step, values), values)
         self.assertEqual(last, {step: values for step, *values in whole})
+
+
+    @needs("torch")
+    def test_ranks_that_become_fewer_and_more(self):
+        """One of three ranks is killed, and the others fail with it; training goes on with other numbers of ranks: each sample once in an epoch."""
+        script = os.path.join(self.folder, "elastic.py")
+        with open(script, "w", encoding="utf-8") as out:
+            out.write(ELASTIC)
+        rows = melflow.open(self.file)
+
+        def train(options, every, lives):
+            """Batches by epoch: those that count, of all ranks in turn. every: steps between checkpoints; lives: (number of ranks, the step at which one
+            is killed, or 0)."""
+            steps = []
+            with tempfile.TemporaryDirectory(dir=self.folder) as here:
+                for life, (ranks, stop) in enumerate(lives):
+                    started = [subprocess.Popen([sys.executable, script, self.file, here, *map(str, (life, rank, ranks, stop, every)), json.dumps(options)],
+                                                stderr=subprocess.PIPE) for rank in range(ranks)]
+                    said = [rank.communicate(timeout=300)[1].decode() for rank in started]
+                    codes = [rank.returncode for rank in started]
+                    self.assertEqual(codes[-1], -signal.SIGKILL if stop else 0, said)
+                    self.assertEqual(codes[:-1], [1 if stop else 0] * (ranks - 1), said)
+                    with open(f"{here}/log-{life}", encoding="utf-8") as lines:
+                        seen = [json.loads(line) for line in lines]
+                    self.assertEqual(seen[0][0], len(steps) + 1)  # after the last checkpoint
+                    steps += [line for line in seen if not stop or line[0] <= stop - stop % every]
+            self.assertEqual([step for step, *_ in steps], list(range(1, len(steps) + 1)))
+            epochs = [[], []]
+            for _, epoch, batches in steps:
+                epochs[epoch] += batches
+            return epochs
+
+        windows = {(int(f), int(o)) for batch in rows.batches(64, shuffle=False) for f, o in zip(batch["file"], batch["offset"])}
+        recordings = {(int(f), int(o)) for batch in rows.batches(64, shuffle=False, recordings=True) for f, o in zip(batch["file"], batch["offset"])}
+        by_length = {"recordings": True, "max_rows": 40, "bucket": 16, "groups": 6}
+        for options, every, lives in (({"batch_size": 10}, 3, ((3, 4), (2, 8), (3, 0))),
+                                      (by_length, 6, ((3, 7), (2, 14), (1, 0))),  # after whole groups
+                                      (by_length, 1, ((3, 4), (2, 0)))):          # in the middle of one
+            with self.subTest(options, every=every):
+                whole, samples = rows.batches(**options, seed=3), recordings if "groups" in options else windows
+                for batches in train(options, every, lives):
+                    alone = [[(int(f), int(o)) for f, o in zip(batch["file"], batch["offset"])] for batch in whole]
+                    if every == 6:  # the batches are those of any number of ranks
+                        self.assertEqual(batches, [[list(sample) for sample in batch] for batch in alone])
+                    taken = [tuple(sample) for batch in batches for sample in batch]
+                    self.assertEqual(set(taken[:len(samples)]), samples)  # those after them fill up the last batches
+                    self.assertLess(len(taken), len(samples) + 30)
+                    if every == 3:
+                        self.assertEqual(taken[:len(samples)], sum(alone, []))
+        with self.assertRaisesRegex(ValueError, "groups: 6 batches are not shared out evenly by world_size 4"):
+            rows.batches(**by_length, rank=0, world_size=4)
+        three = rows.batches(**by_length | {"groups": None}, rank=0, world_size=3)
+        next(iter(three))
+        with self.assertRaisesRegex(ValueError, "groups.* 3 .*world_size 2"):
+            rows.batches(**by_length | {"groups": None}, rank=0, world_size=2).load_state_dict(three.state_dict())
+
+
+ELASTIC = """
+import json, os, signal, sys
+import melflow, torch
+import torch.distributed as dist
+file, here, life, rank, ranks, stop, often = *sys.argv[1:3], *map(int, sys.argv[3:8])
+torch.set_num_threads(1)
+dist.init_process_group("gloo", store=dist.FileStore(f"{here}/meet-{life}", ranks), rank=rank, world_size=ranks)
+options = json.loads(sys.argv[8])
+batches = melflow.open(file).batches(**options, seed=3, rank=rank, world_size=ranks)
+layer = torch.nn.Linear(20, 3)
+model = torch.nn.parallel.DistributedDataParallel(layer)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+step, path = 0, f"{here}/checkpoint"
+if os.path.exists(path):
+    state = torch.load(path)
+    step = state["step"]
+    layer.load_state_dict(state["layer"])
+    batches.load_state_dict(state["batches"])
+while batches.epoch < 2:
+    for batch in batches:
+        x, y = torch.from_numpy(batch["mel"]), torch.from_numpy(batch["label"]).long()
+        if "groups" in options:
+            x = x.flatten(1, -2)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x.mean(1) / 20), y).backward()
+        optimizer.step()
+        step += 1
+        every = [None] * ranks
+        dist.all_gather_object(every, [[int(f), int(o)] for f, o in zip(batch["file"], batch["offset"])])
+        if rank == 0:
+            with open(f"{here}/log-{life}", "a") as log:
+                log.write(json.dumps([step, batches.epoch, every]) + "\\n")
+        if step % often == 0:
+            state = {"step": step, "layer": layer.state_dict(), "batches": batches.state_dict()}
+            if rank == 0:
+                torch.save(state, path + ".new")
+                os.replace(path + ".new", path)
+            dist.barrier()
+        if step == stop and rank == ranks - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+dist.barrier()
+"""
 
 
 RANKS = """

@@ -47,6 +47,10 @@ def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> List[str]
     return out
 
 
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
 class _Batches:
     """The iterator of an epoch, of which several threads may take batches."""
 
@@ -281,9 +285,9 @@ class Epochs(arguments.Reopened):
         A rank that waits for a batch, or is in one step of the program, for `seconds` warns, with what each rank does. All ranks watch."""
         return rank_watch.watch(self, seconds)
 
-    def metrics(self) -> str:
+    def metrics(self, run: Optional[str] = None) -> str:
         """Figures of the epoch under way, or the last one, as text that Prometheus reads, for the textfile collector of its node exporter. No name of a
-        recording is in it."""
+        recording is in it. run: their label `run`, which tells loaders, such as those of several ranks, apart that one collector reads."""
         waits = self._waits or Waits()
         figures = waits.figures()
         lines = [("epoch", "gauge", "Number of the epoch", waits.epoch),
@@ -292,7 +296,8 @@ class Epochs(arguments.Reopened):
                  ("first_batch_seconds", "gauge", "Until the first batch of the epoch", figures["first_batch_s"]),
                  ("waiting_for_batches_seconds", "gauge", "The program waited for batches in the epoch, without the first", figures["waiting_for_batches"]["seconds"]),
                  ("in_program_seconds", "gauge", "The program worked on batches in the epoch", figures["in_program"]["seconds"])]
-        return "".join(f"# HELP melflow_loader_{name} {text}\n# TYPE melflow_loader_{name} {kind}\nmelflow_loader_{name} {value:.10g}\n"
+        label = "" if run is None else '{run="' + _escaped(arguments.text("run", run)) + '"}'
+        return "".join(f"# HELP melflow_loader_{name} {text}\n# TYPE melflow_loader_{name} {kind}\nmelflow_loader_{name}{label} {value:.10g}\n"
                        for name, kind, text, value in lines)
 
     def as_torch(self, ahead: int = 0, steps: Optional[int] = None) -> Any:

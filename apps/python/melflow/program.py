@@ -161,8 +161,9 @@ def _flag(name: str, value: Any) -> List[str]:
     return ["--" + name.replace("_", "-")] if arguments.flag(name, value) else []
 
 
-def _run(words: List[str], text: str, stop_after: Optional[float], progress: Optional[bool]) -> Report:
-    words = [*words, *_time("stop_after", stop_after)]
+def _run(words: List[str], text: str, stop_after: Optional[float], progress: Optional[bool],
+         metrics: "os.PathLike[str] | str | None") -> Report:
+    words = [*words, *_time("stop_after", stop_after), *([] if metrics is None else ["--metrics", arguments.path("metrics", metrics)])]
     accepts = (0, _SOME_FAILED) if stop_after is None else (0, _SOME_FAILED, _STOPPED)
     with _Bar(progress) as bar:
         report = Report(_documented(words, text, accepts=accepts, show=bar.show))
@@ -176,7 +177,8 @@ def _run(words: List[str], text: str, stop_after: Optional[float], progress: Opt
 
 def run(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
         sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None, resume: str = "auto",
-        stop_after: Optional[float] = None, progress: Optional[bool] = None) -> Report:
+        stop_after: Optional[float] = None, progress: Optional[bool] = None,
+        metrics: "os.PathLike[str] | str | None" = None) -> Report:
     """Runs a pipeline that writes its rows, like `melflow run`. A run that was interrupted, by Ctrl-C or a kill, goes on at the
     next call.
 
@@ -184,24 +186,26 @@ def run(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = Non
     resume: "auto", "never" (starts over) or "require" (fails where there is nothing to go on with).
     stop_after: starts no new files after so many seconds; the report then says so as its `ending`.
     progress: a bar of files, where tqdm is installed; not given: on a terminal and in a notebook.
+    metrics: a file whose name ends in .prom, with the figures of the run for Prometheus, replaced as a whole while it runs.
 
     Gives the report, and shows its warnings, with the number of lost or damaged recordings and the first of them; all are in
     report["remarks"], with path, status and reason. ConfigError: the pipeline is wrong, and nothing
     was started; RunError: there is no output."""
     words, text = pipeline_words(pipeline, vars, sets, workers)
-    return _run(["run", *words, "--resume", arguments.text("resume", resume)], text, stop_after, progress)
+    return _run(["run", *words, "--resume", arguments.text("resume", resume)], text, stop_after, progress, metrics)
 
 
 def update(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] = None,
            sets: Optional[Mapping[str, Any]] = None, workers: Optional[int] = None, compact: bool = False,
-           dry_run: bool = False, stop_after: Optional[float] = None, progress: Optional[bool] = None) -> Report:
+           dry_run: bool = False, stop_after: Optional[float] = None, progress: Optional[bool] = None,
+           metrics: "os.PathLike[str] | str | None" = None) -> Report:
     """Computes the rows of files that are new or have changed since the output was made, like `melflow update`.
 
     compact: puts all rows in the order of the files. dry_run: changes nothing, and gives what would be done.
     The other arguments: as those of melflow.run."""
     words, text = pipeline_words(pipeline, vars, sets, workers)
     words += [*_flag("compact", compact), *_flag("dry_run", dry_run)]
-    return _run(["update", *words], text, stop_after, progress)
+    return _run(["update", *words], text, stop_after, progress, metrics)
 
 
 def plan(pipeline: arguments.Pipeline, job: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,

@@ -8,6 +8,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 import numpy as np
 
+from .torch_dataset import as_torch
+
 clock = time.perf_counter
 
 
@@ -105,10 +107,22 @@ class Headroom:
         again = Waits()
         for step in range(live):
             again.comes()
+            if step == live - 1:  # after it, who knows how many there are asks for no more
+                self._judge(waits, again)
+                self.repeated = live / len(kept)
             yield kept[step % len(kept)]
             again.asks()
-        self._judge(waits, again)
-        self.repeated = live / len(kept)
+
+    def __len__(self) -> int:
+        """Where the loader has a length, and an epoch is not resumed."""
+        return 2 * min(self.steps, len(self._epoch))  # type: ignore[arg-type]
+
+    def set_epoch(self, epoch: int) -> None:
+        self._epoch.set_epoch(epoch)  # type: ignore[attr-defined]
+
+    def as_torch(self) -> Any:
+        """A torch.utils.data.IterableDataset of it, for trainers that take no other iterable."""
+        return as_torch(self)
 
     def _judge(self, waits: Waits, again: Waits) -> None:
         # Step i is the batch's wait, which begins when step i - 1 ends, and the program's time for it.
