@@ -40,7 +40,7 @@ std::vector<Criterion> criteria_of(const RecordingExpectations& expected);
 Value filter_of(const std::vector<Criterion>& criteria);
 
 /// What an output says about a recording.
-class StoredFacts final : public FileFacts {
+class StoredFacts final : public KnownFacts {
  public:
   StoredFacts(const FeatureData& output, const FeatureData::Entry& entry)
       : output_(output), entry_(entry) {}

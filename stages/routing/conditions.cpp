@@ -210,14 +210,14 @@ std::string Conditions::parse_text(const Value& v, Condition& out) {
   return {};
 }
 
-std::string Conditions::failing(const FileFacts& facts, Undecided undecided) const {
+std::string Conditions::failing(const KnownFacts& facts, Undecided undecided) const {
   for (const Condition& c : list_)
     if (std::string why = failing(c, facts, undecided); !why.empty()) return why;
   return {};
 }
 
 // Further blocks can only raise the peak.
-std::string Conditions::failing_peak(const Condition& c, const FileFacts& facts,
+std::string Conditions::failing_peak(const Condition& c, const KnownFacts& facts,
                                      Undecided undecided) {
   constexpr double kNoLimit = std::numeric_limits<double>::infinity();
   const double peak = facts.number(Fact::peak, "").value_or(0);
@@ -234,7 +234,7 @@ std::string Conditions::failing_peak(const Condition& c, const FileFacts& facts,
       "peak is not known: it is {} in the first block, and the file has more (decode.block)", text);
 }
 
-std::string Conditions::failing(const Condition& c, const FileFacts& facts, Undecided undecided) {
+std::string Conditions::failing(const Condition& c, const KnownFacts& facts, Undecided undecided) {
   if (c.fact == Fact::peak && !facts.is_peak_whole()) return failing_peak(c, facts, undecided);
   if (c.fact == Fact::measure && !facts.is_at_end() && undecided == Undecided::holds) return {};
   if (c.patterns.empty()) {

@@ -25,7 +25,7 @@ class Conditions {
   enum class Undecided { holds, fails };
   /// Returns "" where all hold, else the first that does not, with the fact: "duration is 0.31 s,
   /// not > 1s".
-  [[nodiscard]] std::string failing(const FileFacts& facts, Undecided undecided) const;
+  [[nodiscard]] std::string failing(const KnownFacts& facts, Undecided undecided) const;
   /// Whether all of them are about the file itself.
   [[nodiscard]] bool are_of_content() const;
   /// Whether one of them is about the peak, so that RoutingFacts::note_peak() needs all blocks.
@@ -74,8 +74,8 @@ class Conditions {
   };
   static std::string parse_number(const Value& v, Condition& out);
   static std::string parse_text(const Value& v, Condition& out);
-  static std::string failing(const Condition& c, const FileFacts& facts, Undecided undecided);
-  static std::string failing_peak(const Condition& c, const FileFacts& facts, Undecided undecided);
+  static std::string failing(const Condition& c, const KnownFacts& facts, Undecided undecided);
+  static std::string failing_peak(const Condition& c, const KnownFacts& facts, Undecided undecided);
 
   Value written_ = Value::map({});
   std::vector<Condition> list_;

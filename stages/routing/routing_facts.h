@@ -30,12 +30,12 @@ enum class Fact {
 };
 
 /// What conditions are judged by. By default all of a recording is known.
-class FileFacts {
+class KnownFacts {
  public:
-  FileFacts() = default;
-  FileFacts(const FileFacts&) = default;
-  FileFacts& operator=(const FileFacts&) = default;
-  virtual ~FileFacts() = default;
+  KnownFacts() = default;
+  KnownFacts(const KnownFacts&) = default;
+  KnownFacts& operator=(const KnownFacts&) = default;
+  virtual ~KnownFacts() = default;
 
   /// The texts of a fact; a file may have several labels, or no text. `name`: the column's.
   [[nodiscard]] virtual std::vector<std::string> texts(Fact fact,
@@ -50,7 +50,7 @@ class FileFacts {
   [[nodiscard]] virtual bool is_promised(Fact) const { return false; }
 };
 
-class RoutingFacts final : public FileFacts {
+class RoutingFacts final : public KnownFacts {
  public:
   /// Takes the facts from the first block of a file, which comes as `port`.
   RoutingFacts(const Item& item, const PortType& port, const ItemContext& context);
