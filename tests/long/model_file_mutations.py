@@ -5,8 +5,7 @@ In:  model_file_mutations.py [--count 2000] [--seed 1] [FILE...], with what test
      default all whose library writes or takes one by itself
 Out: a line for each that is neither, and the numbers of each verdict by family; exit status 1 where there is one:
      same: the rows of the library that read the changed file, by the bounds of front_ends.json; error: melflow's, with the key's name; undefined:
-     the library's rows are 0 / 0. Of ESPnet, FunASR, WeNet and WeSpeaker, which are not run here: used: other nodes; listed: the key is among those
-     without influence.
+     the library's rows are 0 / 0. ESPnet, FunASR, WeNet and WeSpeaker are written anew from their sources.
 """
 
 import argparse
@@ -35,8 +34,6 @@ from make_model_files import filled, nodes_in_order, text_of  # noqa: E402
 
 # Of `dither` rows are other ones each time, in the library, too.
 CLASS_KEYS = {"feature_extractor_type", "feature_type", "_target_", "dither", "y", "waveform"}
-# Of these libraries the rows are written anew from their source for some options alone.
-UNJUDGED = ("espnet", "funasr", "wenet", "wespeaker")
 # Where the keys of the class are in a file of YAML.
 PLACES = {"nemo": ["preprocessor"], "espnet_tts": ["feats_extract_conf"], "espnet": ["frontend_conf"], "funasr": ["frontend_conf"],
           "wenet": ["dataset_conf", "fbank_conf"], "wespeaker": ["dataset_args", "fbank_args"]}
@@ -120,11 +117,6 @@ def form_of(name, file, text):
     return Lines(text, "    ", ":") if name.startswith("sb_") else Json(name, text, file.endswith(".yaml"))
 
 
-def listed(text):
-    """Keys without influence on values, as `melflow presets --classes` prints them."""
-    return {word for line in text.splitlines() if line.startswith("| `") for word in line.split("|")[-2].replace("`", "").replace(",", " ").split()}
-
-
 def other_value(draw, value):
     """Another value of the same type, near enough that most classes take it."""
     if isinstance(value, bool):
@@ -181,10 +173,7 @@ def rows_of(nodes, rate, x):
     return make_front_ends.flat(melflow.Features(json.dumps({"version": 1, "graph": graph}))(x, rate)).astype(np.float64)
 
 
-WITHOUT_INFLUENCE = listed((ROOT / "docs/model-files.md").read_text(encoding="utf-8"))
-
-
-def verdict(name, folder, preset, key, x, nodes_before):
+def verdict(name, folder, preset, key, x):
     """What becomes of the changed file, and why where it is wrong."""
     _, source, _, judge = model_file_cases.FILES[name]
     is_call = not isinstance(preset, dict) and "(" in preset
@@ -194,10 +183,6 @@ def verdict(name, folder, preset, key, x, nodes_before):
         rows_of(nodes, rate, x)
     except (melflow.ConfigError, melflow.RunError) as error:
         return ("error", "") if key in str(error).replace("_", "-") or key in str(error) else ("WRONG", f"does not name it: {error}"[:300])
-    if name.startswith(UNJUDGED):
-        if nodes != nodes_before:
-            return "used", ""
-        return ("listed", "") if key in WITHOUT_INFLUENCE else ("WRONG", "neither other nodes nor listed")
     if is_call:
         judge = lambda folder, samples: model_file_cases.by_call(preset, samples)  # noqa: E731
     front_end_cases.CASES[name] = nodes
@@ -233,17 +218,15 @@ def main():
             if name not in forms:
                 path = next((p for p in sorted(pathlib.Path(folder).iterdir()) if p.suffix in (".json", ".yaml", ".conf")), None)
                 file = path.name if path else ""
-                at = folder + "/" + file if file.endswith(".conf") else folder
-                nodes = nodes_in_order(json.loads(melflow._melflow.model_nodes(text_of(filled(preset, at)))))  # pylint: disable=protected-access
-                forms[name] = file, form_of(name, file, path.read_text(encoding="utf-8") if path else preset), nodes
-            file, form, nodes = forms[name]
+                forms[name] = file, form_of(name, file, path.read_text(encoding="utf-8") if path else preset)
+            file, form = forms[name]
             fields, key, kind = mutated(draw, form.fields)
             if file:
                 pathlib.Path(folder, file).write_text(form.text(fields), encoding="utf-8")
                 preset = filled(preset, folder + "/" + file if file.endswith(".conf") else folder)
             else:
                 preset = form.text(fields)
-            what, why = verdict(name, folder, preset, key, x, nodes)
+            what, why = verdict(name, folder, preset, key, x)
         counts[name.split("_")[0], kind, what] += 1
         if what == "WRONG":
             wrong += 1
