@@ -76,6 +76,11 @@ class Reader {
       const std::string_view condition = cut(line, " | ");
       if (value(condition).holds()) out.said.emplace_back(line);
     }
+    if (std::string_view rest = instance_.family->resampling; !rest.empty()) {
+      const std::string_view length = cut(rest, " | ");
+      out.resampling = {"length", Value::scalar(std::string(length)),
+                        "as many samples as by " + std::string(rest)};
+    }
     check_options(out);
     return out;
   }

@@ -128,8 +128,13 @@ constexpr FrontEndClass kSpeechBrainClasses[] = {
 
 }  // namespace
 
-constinit const FrontEndFamily kNemo{"nemo", "NeMo 3.0.0", "", kNemoClasses, kNoNemoClasses};
-constinit const FrontEndFamily kSpeechBrain{
-    "speechbrain", "speechbrain 1.1.2", "object", kSpeechBrainClasses, {}};
+constinit const FrontEndFamily kNemo{"nemo",       "NeMo 3.0.0",   "",
+                                     kNemoClasses, kNoNemoClasses, "librosa | NeMo's AudioSegment"};
+constinit const FrontEndFamily kSpeechBrain{"speechbrain",
+                                            "speechbrain 1.1.2",
+                                            "object",
+                                            kSpeechBrainClasses,
+                                            {},
+                                            "ceil | SpeechBrain's AudioNormalizer"};
 
 }  // namespace melflow

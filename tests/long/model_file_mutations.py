@@ -10,6 +10,7 @@ Out: a line for each that is neither, and the numbers of each verdict by family;
 
 import argparse
 import ast
+import base64
 import collections
 import json
 import pathlib
@@ -32,6 +33,8 @@ import make_front_ends  # noqa: E402
 import model_file_cases  # noqa: E402
 from make_model_files import filled, nodes_in_order, text_of  # noqa: E402
 
+# Files as the libraries wrote them.
+STORED = json.loads((ROOT / "tests/golden/model_files.json").read_text(encoding="utf-8"))
 # Of `dither` rows are other ones each time, in the library, too.
 CLASS_KEYS = {"feature_extractor_type", "feature_type", "_target_", "dither", "y", "waveform"}
 # Where the keys of the class are in a file of YAML.
@@ -214,11 +217,11 @@ def main():
         name = names[i % len(names)]
         preset = model_file_cases.PRESETS.get(name, "FILE")
         with tempfile.TemporaryDirectory() as folder:
-            model_file_cases.FILES[name][2](folder)
+            for one, text in STORED[name]["files"].items():
+                pathlib.Path(folder, one).write_bytes(text.encode() if isinstance(text, str) else base64.b64decode(text["base64"]))
             if name not in forms:
-                path = next((p for p in sorted(pathlib.Path(folder).iterdir()) if p.suffix in (".json", ".yaml", ".conf")), None)
-                file = path.name if path else ""
-                forms[name] = file, form_of(name, file, path.read_text(encoding="utf-8") if path else preset)
+                file = next((one for one in sorted(STORED[name]["files"]) if one.endswith((".json", ".yaml", ".conf"))), "")
+                forms[name] = file, form_of(name, file, STORED[name]["files"][file] if file else preset)
             file, form = forms[name]
             fields, key, kind = mutated(draw, form.fields)
             if file:
@@ -228,6 +231,8 @@ def main():
                 preset = form.text(fields)
             what, why = verdict(name, folder, preset, key, x)
         counts[name.split("_")[0], kind, what] += 1
+        if i % 100 == 99:
+            print(f"{i + 1} of {given.count} files", file=sys.stderr, flush=True)
         if what == "WRONG":
             wrong += 1
             print(f"{name}: {kind} {key}: {json.dumps(fields.get(key))[:60]} (was {json.dumps(form.fields.get(key))[:40]}): {why}", flush=True)
