@@ -200,7 +200,7 @@ def kaldi(name, function, text, rate=16000, preset=None):
                     key, _, value = line[2:].partition("=")
                     value = value.strip()
                     known = {"true": True, "": True, "false": False}
-                    options[key.strip().replace("-", "_")] = known[value] if value in known else value if value.isalpha() else (
+                    options[key.strip().replace("-", "_")] = known[value.lower()] if value.lower() in known else value if value.isalpha() else (
                         float(value) if "." in value or "freq" in key else int(value))
         for not_there in ("allow_downsample", "output_format", "verbose"):
             options.pop(not_there, None)

@@ -185,7 +185,8 @@ def verdict(name, folder, preset, key, x):
         nodes, rate = nodes_in_order(of), of["sample_rate"]
         rows_of(nodes, rate, x)
     except (melflow.ConfigError, melflow.RunError) as error:
-        return ("error", "") if key in str(error).replace("_", "-") or key in str(error) else ("WRONG", f"does not name it: {error}"[:300])
+        is_named = key.replace("-", "_") in str(error).replace("-", "_")  # Kaldi's programs take both
+        return ("error", "") if is_named else ("WRONG", f"does not name it: {error}"[:300])
     if is_call:
         judge = lambda folder, samples: model_file_cases.by_call(preset, samples)  # noqa: E731
     front_end_cases.CASES[name] = nodes
@@ -197,6 +198,8 @@ def verdict(name, folder, preset, key, x):
             return "undefined", ""
         return "WRONG", f"the library fails, melflow computes: {type(error).__name__} {error}"[:300]
     ours = rows_of(nodes, rate, x)
+    if key == "pad_value" and len(ours) < len(theirs) and np.ptp(theirs[len(ours):]) == 0:  # a row that the mask of NeMo leaves out has this value
+        theirs[len(ours):] = 0
     if ours.shape[1:] != theirs.shape[1:]:
         return "WRONG", f"{ours.shape}, the library has {theirs.shape}"
     ratio, _ = make_front_ends.difference(ours, theirs, bound)

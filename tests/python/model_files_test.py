@@ -181,7 +181,12 @@ class ModelFiles(unittest.TestCase):
                                       ("hf_whisper", "dither", '"dither": 0.0', '"dither": -0.5'), ("lh_fbank", "dither", "dither: 0.0", "dither: -1.0"),
                                       ("lh_mfcc", "cepstral_lifter", "cepstral_lifter: 22", "cepstral_lifter: -22"),
                                       ("fbank_80", "dither", "--dither=0", "--dither=-1"), ("funasr_vad", "dither", "dither: 0.0", "dither: -1"),
-                                      ("funasr_vad", "lfr_m", "lfr_m: 5", "lfr_m: -5"), ("nemo_clamp", "mag_power", "mag_power: 1.0", "mag_power: -1.0")):
+                                      ("funasr_vad", "lfr_m", "lfr_m: 5", "lfr_m: -5"), ("nemo_clamp", "mag_power", "mag_power: 1.0", "mag_power: -1.0"),
+                                      ("nemo_fastpitch", "n_window_size", "n_window_size: 1024", "n_window_size: null"),
+                                      ("espnet_tts", "win_length", "win_length: null", "win_length: None"),
+                                      ("hf_lasr", "sampling_rate", '"sampling_rate": 16000', '"sampling_rate": 8000'),
+                                      ("hf_univnet", "win_function", '"win_function": "hann_window"', '"win_function": "slaney"'),
+                                      ("nemo_exactpad", "n_window_stride", "n_window_stride: 256", "n_window_stride: null")):
             case = self.cases[name]
             changed = {file: text.replace(old, value) for file, text in case["files"].items()}
             self.assertNotEqual(changed, case["files"])
@@ -258,9 +263,14 @@ class ModelFiles(unittest.TestCase):
             graph["graph"]["rows"]["from"] = "at"
             np.testing.assert_array_equal(melflow.Features(json.dumps(graph))(x, 44100), rows)
         folder = self.enterContext(tempfile.TemporaryDirectory()) if sys.version_info >= (3, 11) else tempfile.mkdtemp()
-        self.write_wav(os.path.join(folder, "a.wav"), np.resize(x, 8001))
-        table = melflow.folder(folder, preset="moonshine", sample_rate=None, resample={"length": "librosa", "quality": "low"})
-        self.assertEqual(table["features"][0].size, 8001)
+        self.write_wav(os.path.join(folder, "a.wav"), np.resize(x, 16002))
+        options = {"sample_rate": 11025, "n_fft": 2, "hop": 1, "output": "spectrogram", "center": False}  # a row for each sample but one
+        for length, count in (("round", 11026), ("ceil", 11027), ("librosa", 11027)):  # 16002 * 441 / 640 = 11026.38
+            given = {**options, "resample": {"length": length, "quality": "low"}}
+            rows = melflow.folder(folder, **given)["features"][0]
+            self.assertEqual(len(rows), count - 1)
+            np.testing.assert_array_equal(rows, melflow.features(os.path.join(folder, "a.wav"), **given))
+        self.assertEqual(melflow.folder(folder, preset="moonshine")["features"][0].size, 16002)
         for wrong in ({"rate": 8000}, {"from": "x"}, "librosa", ["length"]):
             with self.assertRaisesRegex(TypeError, 'resample is a dict of options of the stage resample, such as {"length": "librosa"}, without the rate'):
                 melflow.features(x, 44100, preset="wav2vec2", resample=wrong)

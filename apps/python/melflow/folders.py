@@ -87,7 +87,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             if labels:
                 out["label"] += [loader.label_names[i] for i in batch["label"]]
             out["frames"] += batch["length"].tolist()
-            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram", "samples") if name in batch)
+            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram", "samples", "waveform") if name in batch)
             out["features"] += [some[:frames].copy() for some, frames in zip(rows, batch["length"])]
     except RunError as error:
         raise RunError(with_arguments(str(error))) from None
