@@ -73,6 +73,14 @@ const Value* value_at(const Value& options, std::string_view name) {
   return value == nullptr || dot == name.npos ? value : value->find(name.substr(dot + 1));
 }
 
+// Whether the value is a choice of the option, which is meant whatever files there are.
+bool is_choice(const StageInfo& stage, std::string_view option, const std::string& value) {
+  for (const Field& field : stage.configure()->schema().fields())
+    if (field.name == option)
+      return std::find(field.choices.begin(), field.choices.end(), value) != field.choices.end();
+  return false;
+}
+
 const Rule& rule_of(Effect effect) {
   return *std::find_if(std::begin(kRules), std::end(kRules),
                        [effect](const Rule& rule) { return rule.effect == effect; });
@@ -90,7 +98,8 @@ std::vector<Demand> demands_of(const Value& node, const StageInfo& stage) {
   const auto add = [&](const Value& options, const std::string& prefix) {
     for (const EffectiveOption& option : kOptions) {
       const Value* value = value_at(options, option.name);
-      if (value != nullptr && value->is_scalar() && option.has_effect(value->text()))
+      if (value == nullptr || !value->is_scalar() || !option.has_effect(value->text())) continue;
+      if (option.effect != Effect::preset || !is_choice(stage, option.name, value->text()))
         out.push_back({option.effect, prefix + option.name, value->text(), value->mark()});
     }
   };

@@ -11,6 +11,7 @@
 #include "apps/verbs/verbs.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
+#include "stages/model_files/model_file.h"
 #include "stages/python/python_functions.h"
 
 namespace melflow {
@@ -189,6 +190,9 @@ int compare(const CompareArguments& arguments) {
   // Before anything is printed: the program starts itself anew.
   if (arguments.decibels && python_host() == nullptr)
     throw NeedsPython{"melflow compare --decibels"};
+  for (const std::string& path : {arguments.a, arguments.b})
+    if (const std::string text = shadowed_folder(Value::scalar(path)); !text.empty())
+      say(stderr, "warning: {}\n", text);
   std::set<std::string> asked;
   const Outputs a = read_feature_settings(arguments.a, arguments.overrides, asked);
   PlanOverrides of_b = arguments.overrides;

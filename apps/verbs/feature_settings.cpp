@@ -141,8 +141,8 @@ int front_end_rate(const std::string& name) {
   if (is_model_path(name)) return read_model_file(Value::scalar(name)).sample_rate();
   const FrontEnd* of = find_front_end(name);
   const std::vector<std::string> shipped = shipped_pipeline_names();
-  std::error_code error;
-  if (of == nullptr || fs::exists(name, error) ||
+  std::error_code error;  // a folder of this name is not meant: it is ./NAME
+  if (of == nullptr || (fs::exists(name, error) && !fs::is_directory(name, error)) ||
       std::find(shipped.begin(), shipped.end(), name) != shipped.end())
     return 0;
   const MelPreset* of_mel = find_preset(name);

@@ -121,7 +121,7 @@ std::string installed_prefix() {
   return has_headers ? fs::canonical(prefix, error).string() : "";
 }
 
-// @rate@, @segment@, @mel@ and @last@ depend on the preset.
+// @rate@ (with further options), @segment@, @mel@ and @last@ depend on the preset.
 constexpr std::string_view kTemplate =
     R"yaml(# A melflow pipeline: a folder of recordings becomes mel features in one HDF5 file.
 #
@@ -259,7 +259,12 @@ std::string model_text(const ModelFrontEnd& of) {
   const bool begins_with_rows =
       of.nodes.front().stage == "mel" || of.nodes.front().stage == "samples";
   const bool has_segment = of.window.name.empty() && begins_with_rows && is_mel;
-  fill(out, "@rate@", std::to_string(of.sample_rate()));
+  fill(out, "@rate@\n",
+       fmt::format("{}\n{}", of.sample_rate(),
+                   of.resampling.name.empty()
+                       ? std::string()
+                       : fmt::format("    length: {:<18}# {}\n", of.resampling.value.text(),
+                                     of.resampling.source)));
   fill(out, "@segment@\n", has_segment ? std::string(kSegmentNode) + "\n" : "");
   fill(out, "@mel@\n", model_nodes_yaml(of, has_segment ? "segment" : "resample", true));
   fill(out, "@last@", last_node(of));

@@ -55,6 +55,8 @@ int print_presets() {
 
 int print_front_end(const std::string& name) {
   if (const FrontEnd* of = find_front_end(name)) {
+    if (const std::string text = shadowed_folder(Value::scalar(name)); !text.empty())
+      say(stderr, "warning: {}\n", text);
     say(stdout, "{}: {}\n  {}, {} Hz\n\n{}\n", of->name, of->summary, of->source,
         rate_of_preset(*of), of->text);
     return kDone;

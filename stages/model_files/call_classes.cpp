@@ -70,7 +70,7 @@ constexpr FrontEndClass kTorchaudioCalls[] = {
      "n_fft: =pow2(int(sample_frequency * frame_length * 0.001)) if round_to_power_of_two else "
      "int(sample_frequency * frame_length * 0.001), "
      "hop: =int(sample_frequency * frame_shift * 0.001), preemphasis: =preemphasis_coefficient, "
-     "remove_dc: =remove_dc_offset, dither: =dither if dither > 0 else none, "
+     "remove_dc: =remove_dc_offset, dither: =none if dither == 0 else dither, "
      "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
      "'rectangular', 'boxcar', 'blackman', 'blackman'), "
      "blackman_coeff: =blackman_coeff if window_type == 'blackman' and blackman_coeff != 0.42 "
@@ -125,7 +125,8 @@ constexpr FrontEndClass kLibrosaCalls[] = {
 }  // namespace
 
 constinit const FrontEndFamily kTorchaudio{
-    "torchaudio", "torchaudio 2.11.0", "", kTorchaudioCalls, {}};
-constinit const FrontEndFamily kLibrosa{"librosa", "librosa 0.11.0", "", kLibrosaCalls, {}};
+    "torchaudio", "torchaudio 2.11.0", "", kTorchaudioCalls, {}, "ceil | torchaudio's Resample"};
+constinit const FrontEndFamily kLibrosa{"librosa", "librosa 0.11.0",        "", kLibrosaCalls,
+                                        {},        "librosa | librosa.load"};
 
 }  // namespace melflow

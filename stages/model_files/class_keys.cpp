@@ -39,10 +39,6 @@ constexpr std::pair<std::string_view, std::string_view> kOfBatches[] = {
     {"padding_side", "text"},
     {"return_attention_mask", "bool?"}};
 
-bool is_null(const Value& v) {
-  return v.is_null() || (v.is_scalar() && !v.quoted() && v.text() == "None");
-}
-
 std::optional<bool> truth_of(const Value& v) {
   if (!v.is_scalar() || v.quoted()) return std::nullopt;
   std::string text = v.text();
@@ -112,7 +108,7 @@ KeyRow ignored_key(std::string_view word) {
 }
 
 std::string read_key(const KeyRow& row, const Value& v, Term& out) {
-  if (row.may_be_null && is_null(v)) return out = Term(), "";
+  if (row.may_be_null && v.is_null()) return out = Term(), "";
   switch (row.type) {
     case KeyType::integer: {
       std::int64_t number = 0;
@@ -148,7 +144,7 @@ std::string read_key(const KeyRow& row, const Value& v, Term& out) {
     case KeyType::text: {
       double number = 0;
       const bool is_other =
-          !v.quoted() && (truth_of(v) || is_null(v) || detail::parse_number(v, number).empty());
+          !v.quoted() && (truth_of(v) || v.is_null() || detail::parse_number(v, number).empty());
       if (!v.is_scalar() || is_other) return detail::is_not(v, "a text");
       out = v.text();
       return {};

@@ -76,6 +76,11 @@ class Reader {
       const std::string_view condition = cut(line, " | ");
       if (value(condition).holds()) out.said.emplace_back(line);
     }
+    if (std::string_view rest = instance_.family->resampling; !rest.empty()) {
+      const std::string_view length = cut(rest, " | ");
+      out.resampling = {"length", Value::scalar(std::string(length)),
+                        "as many samples as by " + std::string(rest)};
+    }
     check_options(out);
     return out;
   }
@@ -131,10 +136,26 @@ class Reader {
     return "of the class";
   }
 
+  // The number of an option, also where its preset has it; 0 where neither has.
   static double number_in(const ModelFrontEnd::Node& node, std::string_view name) {
-    const Value* value = node.find(name);
     double number = 0;
-    return value != nullptr && detail::parse_number(*value, number).empty() ? number : 0;
+    const auto is_number = [&number](const Value& v) {
+      return detail::parse_number(v, number).empty();
+    };
+    if (const Value* value = node.find(name)) return is_number(*value) ? number : 0;
+    const Value* preset = node.find("preset");
+    for (const FrontEnd* of = preset == nullptr ? nullptr : find_front_end(preset->text());
+         of != nullptr;) {
+      std::string_view base;
+      for (const FrontEndNode& n : of->nodes()) {
+        if (n.stage != node.stage) continue;
+        if (const std::string_view text = n.find(name); !text.empty())
+          return is_number(Value::scalar(std::string(text))) ? number : 0;
+        base = n.find("preset");
+      }
+      of = base.empty() ? nullptr : find_front_end(base);
+    }
+    return 0;
   }
 
   void problem_of_option(const ModelFrontEnd::Node& node, const std::string& name,
@@ -297,6 +318,12 @@ class Reader {
     return {mark, source};
   }
 
+  // Of the key that was used last, at which the expression ended.
+  void problem_of_used(std::string_view expression, const ExpressionError& error) {
+    if (used_.empty()) return problem(instance_.mark, expression, error.what());
+    problem(keys_.find(used_.back())->second.mark, used_.back(), error.what());
+  }
+
   void add_node(std::string_view line, ModelFrontEnd& out) {
     if (line.starts_with("if ")) {
       line.remove_prefix(3);
@@ -355,8 +382,7 @@ class Reader {
         auto [mark, source] = origin();
         node.options.push_back({std::string(name), value_of(term, mark), std::move(source)});
       } catch (const ExpressionError& error) {
-        const auto [mark, source] = origin();
-        problem(mark, used_.empty() ? name : used_.front(), error.what());
+        problem_of_used(name, error);
       }
     }
     base_ = nullptr;
@@ -366,8 +392,7 @@ class Reader {
     try {
       return value(condition).holds();
     } catch (const ExpressionError& error) {
-      const auto [mark, source] = origin();
-      problem(mark, used_.empty() ? condition : used_.front(), error.what());
+      problem_of_used(condition, error);
       return false;
     }
   }

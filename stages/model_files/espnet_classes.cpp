@@ -59,7 +59,7 @@ constexpr FrontEndClass kFunasrClasses[] = {
      "cmvn.shift | a mean and deviation for each of the frames that are joined",
      "mel: {preset: kaldi, sample_rate: =fs, input_scale: =none if upsacle_samples else 1, "
      "win_length: =int(fs * 0.001 * frame_length), n_fft: =pow2(int(fs * 0.001 * frame_length)), "
-     "hop: =int(fs * 0.001 * frame_shift), dither: =dither if dither > 0 else none, "
+     "hop: =int(fs * 0.001 * frame_shift), dither: =none if dither == 0 else dither, "
      "window: =pick(window, 'hamming', 'hamming', 'hanning', 'hann', 'povey', 'povey', "
      "'rectangular', 'boxcar', 'blackman', 'blackman'), "
      "snip_edges: =none if snip_edges else false, n_mels: =n_mels, "
@@ -116,8 +116,10 @@ constexpr std::pair<std::string_view, std::string_view> kNoEspnet[] = {
 
 }  // namespace
 
-constinit const FrontEndFamily kEspnet{"espnet", "ESPnet", "", kEspnetClasses, kNoEspnet};
-constinit const FrontEndFamily kFunasr{"funasr", "FunASR 1.4.16", "", kFunasrClasses, {}};
-constinit const FrontEndFamily kWenet{"wenet", "WeNet and WeSpeaker", "", kWenetClasses, {}};
+constinit const FrontEndFamily kEspnet{"espnet", "ESPnet", "", kEspnetClasses, kNoEspnet, ""};
+constinit const FrontEndFamily kFunasr{
+    "funasr", "FunASR 1.4.16", "", kFunasrClasses, {}, "ceil | torchaudio's Resample"};
+constinit const FrontEndFamily kWenet{"wenet", "WeNet and WeSpeaker",         "", kWenetClasses,
+                                      {},      "ceil | torchaudio's Resample"};
 
 }  // namespace melflow

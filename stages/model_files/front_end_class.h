@@ -40,6 +40,9 @@ struct FrontEndFamily {
   std::span<const FrontEndClass> classes;
   /// Classes that are known and give what melflow does not compute: name and why.
   std::span<const std::pair<std::string_view, std::string_view>> refused;
+  /// "LENGTH | WHAT": the length of a resample by which the library's own reading of files gets as
+  /// many samples, and what that is; "" where it reads none, or the user chooses.
+  std::string_view resampling;
 };
 
 extern const FrontEndFamily kTransformers, kKaldi, kLhotse, kNemo, kSpeechBrain, kEspnet, kFunasr,

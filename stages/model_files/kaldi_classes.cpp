@@ -22,7 +22,7 @@ constexpr FrontEndClass kPrograms[] = {
      "n_fft: =pow2(int(sample_frequency * 0.001 * frame_length)) if round_to_power_of_two else "
      "int(sample_frequency * 0.001 * frame_length), "
      "hop: =int(sample_frequency * 0.001 * frame_shift), preemphasis: =preemphasis_coefficient, "
-     "remove_dc: =remove_dc_offset, dither: =dither if dither > 0 else none, "
+     "remove_dc: =remove_dc_offset, dither: =none if dither == 0 else dither, "
      "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
      "'rectangular', 'boxcar', 'blackman', 'blackman', 'sine', 'sine'), "
      "blackman_coeff: =blackman_coeff if window_type == 'blackman' and blackman_coeff != 0.42 "
@@ -71,7 +71,7 @@ constexpr FrontEndClass kExtractors[] = {
      "n_fft: =pow2(int(frame_length * sampling_rate)) if round_to_power_of_two else "
      "int(frame_length * sampling_rate), hop: =int(frame_shift * sampling_rate), "
      "preemphasis: =preemph_coeff, remove_dc: =remove_dc_offset, "
-     "dither: =dither if dither > 0 else none, "
+     "dither: =none if dither == 0 else dither, "
      "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
      "'rectangular', 'boxcar', 'blackman', 'blackman'), "
      "periodic: =true if window_type == 'blackman' else none, snip_edges: =snip_edges, "
@@ -92,8 +92,8 @@ constexpr FrontEndClass kExtractors[] = {
      "", "energy_floor raw_energy",
      "frame_shift <= frame_length | frame_shift | a shift that is not longer than the window",
      "mel: {as kaldi-fbank}\n"
-     "mfcc: {n_mfcc: =num_ceps, lifter: =cepstral_lifter if cepstral_lifter > 0 else none, "
-     "lifter_style: ='kaldi' if cepstral_lifter > 0 else none}",
+     "mfcc: {n_mfcc: =num_ceps, lifter: =cepstral_lifter if cepstral_lifter else none, "
+     "lifter_style: ='kaldi' if cepstral_lifter else none}",
      "dither > 0 | dither: noise of melflow's own generator"},
     {"kaldi-spectrogram",
      "sampling_rate=16000 frame_length=0.025 frame_shift=0.01 round_to_power_of_two=true "
@@ -126,7 +126,7 @@ constexpr FrontEndClass kExtractors[] = {
      "else int(sampling_rate * 0.001 * (frame_length * 1000)), "
      "hop: =int(sampling_rate * 0.001 * (frame_shift * 1000)), "
      "preemphasis: =preemphasis_coefficient, remove_dc: =remove_dc_offset, "
-     "dither: =dither if dither > 0 else none, "
+     "dither: =none if dither == 0 else dither, "
      "window: =pick(window_type, 'povey', 'povey', 'hanning', 'hann', 'hamming', 'hamming', "
      "'rectangular', 'boxcar', 'blackman', 'blackman'), snip_edges: false, "
      "n_mels: =num_mel_bins, fmin: =low_freq, fmax: =high_freq, "
@@ -165,8 +165,8 @@ constexpr std::pair<std::string_view, std::string_view> kNoExtractors[] = {
 
 }  // namespace
 
-constinit const FrontEndFamily kKaldi{"kaldi", "Kaldi", "feature", kPrograms, {}};
-constinit const FrontEndFamily kLhotse{"lhotse", "lhotse 1.33.0", "feature_type device",
-                                       kExtractors, kNoExtractors};
+constinit const FrontEndFamily kKaldi{"kaldi", "Kaldi", "feature", kPrograms, {}, ""};
+constinit const FrontEndFamily kLhotse{"lhotse",    "lhotse 1.33.0", "feature_type device",
+                                       kExtractors, kNoExtractors,   "round | Lhotse's resample"};
 
 }  // namespace melflow

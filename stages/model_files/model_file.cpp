@@ -161,8 +161,20 @@ bool is_model_file(const Value& preset) {
   return is_call(text) || text.find('/') != text.npos || fs::exists(text, error);
 }
 
+std::string shadowed_folder(const Value& preset) {
+  if (!preset.is_scalar() || find_front_end(preset.text()) == nullptr ||
+      !is_model_path("./" + preset.text()))
+    return {};
+  return fmt::format(
+      "{0} is what melflow comes with, and the folder of this name is not read; write ./{0} for "
+      "the "
+      "folder",
+      preset.text());
+}
+
 bool is_model_path(const std::string& path) {
   if (is_call(path)) return true;
+  if (find_front_end(path) != nullptr) return false;
   const auto is_named = [](const std::string& name) {
     return name == kConfigOfNemo || name == "hyperparams.yaml" || name.ends_with(".nemo") ||
            name.ends_with("processor_config.json") ||

@@ -14,8 +14,13 @@ namespace melflow {
 bool is_model_file(const Value& preset);
 
 /// Whether a text is a call, or the path of a file or folder of a model and of no list or
-/// recording: by the names that libraries give, or a class that it names.
+/// recording: by the names that libraries give, or a class that it names. A name of the table is
+/// none.
 bool is_model_path(const std::string& path);
+
+/// What to say where the value is a name of the table and there is a model's folder of that name,
+/// which is not read; else "".
+std::string shadowed_folder(const Value& preset);
 
 /// Throws ConfigError with every key that is neither used nor known to have no influence.
 ModelFrontEnd read_model_file(const Value& preset);

@@ -30,6 +30,7 @@ struct ModelFrontEnd {
   std::string file;               ///< as the user named it
   std::string hash;               ///< of the bytes that were read, "xxh3 0123..."
   std::vector<std::string> said;  ///< what is assumed, as no file tells it
+  Option resampling;  ///< `length` of a resample as by the library's reading of files; or no name
 
   /// The node that makes rows: mel or samples.
   [[nodiscard]] const Node& main() const;

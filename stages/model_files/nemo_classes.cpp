@@ -21,6 +21,8 @@ constexpr FrontEndClass kNemoClasses[] = {
      "not (window_size and n_window_size) | n_window_size | one of window_size and n_window_size\n"
      "not (window_stride and n_window_stride) | n_window_stride | one of window_stride and "
      "n_window_stride\n"
+     "window_size or n_window_size | n_window_size | a length of the window\n"
+     "window_stride or n_window_stride | n_window_stride | a distance between windows\n"
      "not exact_pad or preemph == none | exact_pad | preemph: null, as the class leaves out the "
      "last samples else\n"
      "pad_to != 'max' | pad_to | a number of rows that is not of 16.7 s\n"
@@ -128,8 +130,13 @@ constexpr FrontEndClass kSpeechBrainClasses[] = {
 
 }  // namespace
 
-constinit const FrontEndFamily kNemo{"nemo", "NeMo 3.0.0", "", kNemoClasses, kNoNemoClasses};
-constinit const FrontEndFamily kSpeechBrain{
-    "speechbrain", "speechbrain 1.1.2", "object", kSpeechBrainClasses, {}};
+constinit const FrontEndFamily kNemo{"nemo",       "NeMo 3.0.0",   "",
+                                     kNemoClasses, kNoNemoClasses, "librosa | NeMo's AudioSegment"};
+constinit const FrontEndFamily kSpeechBrain{"speechbrain",
+                                            "speechbrain 1.1.2",
+                                            "object",
+                                            kSpeechBrainClasses,
+                                            {},
+                                            "ceil | SpeechBrain's AudioNormalizer"};
 
 }  // namespace melflow

@@ -19,7 +19,7 @@ constexpr FrontEndClass kClasses[] = {
      "if do_normalize: normalize_samples: {}\n"
      "mel: {preset: whisper, sample_rate: =sampling_rate, n_fft: =n_fft, hop: =hop_length, "
      "n_mels: =feature_size, fmax: =none if sampling_rate == 16000 else 8000, "
-     "dither: =dither if dither > 0 else none}",
+     "dither: =none if dither == 0 else dither}",
      "dither > 0 | dither: noise of melflow's own generator\n"
      "do_normalize | the class normalises what it cuts at chunk_length, here a longer recording is "
      "normalised whole, unless a segment cuts it"},
@@ -100,7 +100,7 @@ constexpr FrontEndClass kClasses[] = {
      "mel: {preset: kaldi, sample_rate: =sampling_rate, "
      "n_fft: =pow2(int(sampling_rate * 0.001 * 25)), "
      "win_length: =int(sampling_rate * 0.001 * 25), hop: =int(sampling_rate * 0.001 * 10), "
-     "n_mels: =num_mel_bins, dither: =dither if dither > 0 else none, "
+     "n_mels: =num_mel_bins, dither: =none if dither == 0 else dither, "
      "normalize: ='per_feature' if do_ceptral_normalize and normalize_means else none, "
      "norm_eps: =0 if do_ceptral_normalize and normalize_means and normalize_vars else none, "
      "norm_ddof: =0 if do_ceptral_normalize and normalize_means and normalize_vars else none, "
@@ -331,7 +331,9 @@ constexpr FrontEndClass kClasses[] = {
     {"FunAsrNanoFeatureExtractor",
      "feature_size=80 sampling_rate=16000 frame_length:num=25 frame_shift:num=10 num_frames_lfr=7 "
      "stride_lfr=6 window='hamming'",
-     "", "padding_value padding_side", "",
+     "", "padding_value padding_side",
+     "num_frames_lfr > 0 | num_frames_lfr | a number above 0\n"
+     "stride_lfr > 0 | stride_lfr | a number above 0",
      "mel: {preset: kaldi, sample_rate: =sampling_rate, input_scale: 1, "
      "n_fft: =pow2(int(sampling_rate * 0.001 * frame_length)), "
      "win_length: =int(sampling_rate * 0.001 * frame_length), "
@@ -462,6 +464,7 @@ constinit const FrontEndFamily kTransformers{
     "feature_extractor_type processor_class return_attention_mask transformers_version",
     kClasses,
     kRefused,
+    "librosa | load_audio of transformers, by soundfile",
 };
 
 }  // namespace melflow

@@ -41,7 +41,11 @@ NodeSpec made(const NodeSpec& spec, const Node& node, bool is_main) {
 std::vector<NodeSpec> written_front_end(const NodeSpec& spec, std::string_view stage,
                                         WritingOut& writing) {
   const Value* preset = spec.options.find("preset");
-  if (preset == nullptr || !is_model_file(*preset)) return {};
+  if (preset == nullptr) return {};
+  if (spec.options.find("preset_of") == nullptr)  // else it is from a file
+    if (const std::string text = shadowed_folder(*preset); !text.empty())
+      writing.notes.push_back({preset->mark(), fmt::format("{}.preset: {}", spec.name, text)});
+  if (!is_model_file(*preset)) return {};
   ModelFrontEnd of;
   try {
     of = read_model_file(*preset);

@@ -211,8 +211,8 @@ hf("hf_clvp_norms", "ClvpFeatureExtractor", rate=22050, transposed=True, mel_nor
 
 # ---- Kaldi and what follows it
 
-def kaldi_fbank(x, scale=32768, **options):
-    return ta_kaldi.fbank(tensor(x)[None] * scale, sample_frequency=16000, **options)
+def kaldi_fbank(x, scale=32768, sample_frequency=16000, **options):
+    return ta_kaldi.fbank(tensor(x)[None] * scale, sample_frequency=sample_frequency, **options)
 
 
 def kaldi(name, source, function, rate=16000):

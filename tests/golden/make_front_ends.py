@@ -8,8 +8,8 @@ In:  make_front_ends.py [NAME...]            writes the file anew, or only these
      melflow and soundfile.
 Out: front_ends.json beside it: {name: {source, rate, nodes, masked: rows of zeros that a mask leaves out, columns: [those stored], signals: {signal: {rows: [all there
      are, those stored...], values, bounds} or {refused}}}}, values row by row. A bound is a letter: 2^(its place after "A"
-     - 20), the criterion of the study: an error of 1e-6 of the frame's largest amplitude carried through power, bank,
-     logarithm, normalisation and what follows, and 2e-7 of the value, and 1e-5 of a level.
+     - 20), the criterion of the study: an error of 1e-6 of the frame's largest amplitude, or of rounding before pre-emphasis,
+     carried through power, bank, logarithm, normalisation and what follows, and 2e-7 of the value, and 1e-5 of a level.
 """
 
 import argparse
@@ -43,18 +43,28 @@ def flat(rows):
     return rows.reshape(-1, rows.shape[-1]) if rows.ndim == 3 else rows.reshape(len(rows), -1)
 
 
+def rounding_of_frames(o, x):
+    """What single precision makes of a frame's samples, as an amplitude of each frame: two roundings of each at most, all in one direction. It counts
+    where pre-emphasis leaves little: of a sound at the edge of a frame remains the mean that was removed, the same in all samples, times 0.03."""
+    frames = definition.frames_of(o, np.asarray(x, dtype=float) * o["input_scale"])
+    window = definition.window_of(o)
+    if not o["preemphasis"] or o["preemphasis_of"] != "frame" or frames.shape[1] != len(window):
+        return np.zeros((len(frames), 1))
+    frames = frames - frames.mean(axis=1, keepdims=True) if o["remove_dc"] else frames
+    return 2.0 ** -23 * np.abs(frames * window).sum(axis=1, keepdims=True)
+
+
 def error_of_bands(o, x):
-    """How far 1e-6 of the frame's largest amplitude moves each level or value of mel."""
+    """How far 1e-6 of the frame's largest amplitude, or what rounding makes of its samples, moves each level or value of mel."""
     power, _ = definition.spectra(o, x)
     amplitude = power ** (1 / o["power"])
     peak = amplitude.max(axis=1, keepdims=True) if amplitude.size else amplitude
+    off = np.maximum(1e-6 * peak, rounding_of_frames(o, x)) if amplitude.size else amplitude
     bank = None if o["output"] == "spectrogram" else definition.filters(o).T
-    bands = [p if bank is None else p @ bank for p in (power, (amplitude + 1e-6 * peak) ** o["power"])]
-    if o["log"] == "none":
-        return bands[1] - bands[0]
+    bands = [p if bank is None else p @ bank for p in (power, (amplitude + off) ** o["power"])]
     free = dict(o, top_db=None, ref=1.0)
-    low, high = (definition.logarithm(free, np.maximum(b, definition.floor_of(o))) for b in bands)
-    error = high - low + 1e-5
+    low, high = bands if o["log"] == "none" else (definition.logarithm(free, np.maximum(b, definition.floor_of(o))) for b in bands)
+    error = high - low + (0 if o["log"] == "none" else 1e-5)
     if o["use_energy"]:
         column = np.full((len(error), 1), 1e-5)
         error = np.concatenate([error, column] if o["htk_compat"] else [column, error], axis=1)

@@ -200,7 +200,7 @@ def kaldi(name, function, text, rate=16000, preset=None):
                     key, _, value = line[2:].partition("=")
                     value = value.strip()
                     known = {"true": True, "": True, "false": False}
-                    options[key.strip().replace("-", "_")] = known[value] if value in known else value if value.isalpha() else (
+                    options[key.strip().replace("-", "_")] = known[value.lower()] if value.lower() in known else value if value.isalpha() else (
                         float(value) if "." in value or "freq" in key else int(value))
         for not_there in ("allow_downsample", "output_format", "verbose"):
             options.pop(not_there, None)
@@ -362,6 +362,22 @@ def am_mvn(shift, scale):
 SHIFT, SCALE = [-8.25 - (7 * i % 16) / 8 for i in range(80)], [0.125 + (5 * i % 32) / 256 for i in range(80)]
 
 
+def fields_of(folder, name, *keys):
+    """The map of these keys in a file of YAML."""
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        out = yaml.safe_load(file)
+    for key in keys:
+        out = out[key]
+    return out
+
+
+def wav_frontend(x, fs=16000, window="hamming", n_mels=80, frame_length=25, frame_shift=10, lfr_m=1, lfr_n=1, snip_edges=True, upsacle_samples=True, **_):
+    """Rows of WavFrontend, without its dither and statistics. Recordings that are shorter than a window, for which it shortens that, are refused."""
+    rows = libraries.kaldi_fbank(x, 32768 if upsacle_samples else 1, fs, num_mel_bins=n_mels, frame_length=frame_length, frame_shift=frame_shift,
+                                 energy_floor=0.0, window_type=window, snip_edges=snip_edges)
+    return libraries.low_frame_rate(rows, lfr_m, lfr_n) if lfr_m != 1 or lfr_n != 1 else rows
+
+
 def funasr(name, conf, mvn=None):
     def write(folder):
         text_file(folder, "config.yaml", yaml.safe_dump({"model": "Paraformer", "frontend": "WavFrontend", "frontend_conf": conf, "specaug": "SpecAugLFR"}))
@@ -369,8 +385,7 @@ def funasr(name, conf, mvn=None):
             text_file(folder, "am.mvn", am_mvn(*mvn))
 
     def judge(folder, x):
-        rows = libraries.low_frame_rate(libraries.kaldi_fbank(x, num_mel_bins=conf["n_mels"], window_type=conf["window"], energy_floor=0.0),
-                                        conf["lfr_m"], conf["lfr_n"])
+        rows = wav_frontend(x, **fields_of(folder, "config.yaml", "frontend_conf"))
         return array((rows + tensor(mvn[0])) * tensor(mvn[1])) if mvn else array(rows)
 
     add(name, 16000, "anew from FunASR 1.4.16, wav_frontend.py", write, judge)
@@ -381,11 +396,33 @@ funasr("funasr_paraformer", PARAFORMER, (SHIFT * 7, SCALE * 7))
 funasr("funasr_vad", dict(PARAFORMER, lfr_m=5, lfr_n=1))
 
 
-def espnet(name, root, judge, rate=16000, stats=None):
+def espnet_bands(x, is_amplitude, fs, n_fft, hop_length, fmin, fmax, log, win_length=None, window="hann", center=True, normalized=False, n_mels=80,
+                 htk=False):
+    """ESPnet's Stft and LogMel, of powers or of amplitudes."""
+    win, rate = win_length or n_fft, int(fs[:-1]) * 1000 if isinstance(fs, str) else fs
+    shape = torch.ones(win) if window is None else getattr(torch, window + "_window")(win)
+    power = torch.stft(tensor(x), n_fft, hop_length, win, shape, center, "reflect", normalized, True, return_complex=True).abs().T ** 2
+    bank = libraries.librosa.filters.mel(sr=rate, n_fft=n_fft, n_mels=n_mels, fmin=fmin or 0, fmax=fmax or rate / 2, htk=htk, dtype=np.float64)
+    return log(np.maximum(array(power.clamp(1e-10).sqrt() if is_amplitude else power) @ bank.T, 1e-10))
+
+
+def espnet_asr(x, fs=16000, n_fft=512, hop_length=128, fmin=None, fmax=None, **options):
+    return espnet_bands(x, False, fs, n_fft, hop_length, fmin, fmax, np.log, **options)
+
+
+def espnet_tts(x, fs=16000, n_fft=1024, hop_length=256, fmin=80, fmax=7600, log_base=10, **options):
+    return espnet_bands(x, True, fs, n_fft, hop_length, fmin, fmax, {None: np.log, 10: np.log10}[log_base], **options)
+
+
+def espnet(name, root, function, rate=16000, after=lambda rows: rows, stats=None):
     def write(folder):
         text_file(folder, "config.yaml", yaml.safe_dump(root))
         if stats is not None:
             np.savez(os.path.join(folder, "feats_stats.npz"), **stats)
+
+    def judge(folder, x):
+        return after(function(x, **fields_of(folder, "config.yaml", "feats_extract_conf" if "feats_extract" in root else "frontend_conf")))
+
     add(name, rate, "anew from ESPnet", write, judge)
 
 
@@ -393,19 +430,31 @@ MEAN, DEVIATION, COUNT = np.array([-6 - (3 * i % 16) / 8 for i in range(80)]), n
 STATS = dict(count=COUNT, sum=MEAN * COUNT, sum_square=(DEVIATION ** 2 + MEAN ** 2) * COUNT)
 ESPNET_CONF = dict(fs="16k", n_fft=512, hop_length=160, win_length=400)
 espnet("espnet_asr", dict(frontend="default", frontend_conf=ESPNET_CONF, normalize="utterance_mvn", normalize_conf={}, token_list=["<blank>", "a"]),
-       lambda folder, x: libraries.less_mean(libraries.espnet(x, 400, 160, torch.hann_window)))
+       espnet_asr, after=libraries.less_mean)
 espnet("espnet_global", dict(frontend="default", frontend_conf=ESPNET_CONF, normalize="global_mvn",
                              normalize_conf=dict(stats_file="exp/asr_stats_raw/train/feats_stats.npz")),
-       lambda folder, x: (libraries.espnet(x, 400, 160, torch.hann_window) - MEAN) / DEVIATION, stats=STATS)
+       espnet_asr, after=lambda rows: (rows - MEAN) / DEVIATION, stats=STATS)
 espnet("espnet_tts", dict(feats_extract="fbank", feats_extract_conf=dict(n_fft=1024, hop_length=256, win_length=None, fs=24000, fmin=80, fmax=7600, n_mels=80)),
-       lambda folder, x: libraries.espnet_tts(x), 24000)
+       espnet_tts, 24000)
 
 
 # ---- WeNet and WeSpeaker, by torchaudio's functions that they call
 
+def wenet_rows(folder, x):
+    """Rows of WeNet's compute_fbank, without its dither."""
+    given = {"num_mel_bins": 23, **fields_of(folder, "train.yaml", "dataset_conf", "fbank_conf"), "dither": 0.0}
+    return array(libraries.kaldi_fbank(x, energy_floor=0.0, **given))
+
+
+def wespeaker_rows(folder, x):
+    """Rows of WeSpeaker's compute_fbank and apply_cmvn, without its dither."""
+    given = {"num_mel_bins": 80, **fields_of(folder, "config.yaml", "dataset_args", "fbank_args"), "dither": 0.0}
+    return array(libraries.less_mean(libraries.kaldi_fbank(x, window_type="hamming", **given)))
+
+
 add("wenet", 16000, "WeNet's compute_fbank: torchaudio", lambda folder: text_file(folder, "train.yaml", yaml.safe_dump(dict(
     dataset_conf=dict(fbank_conf=dict(num_mel_bins=80, frame_shift=10, frame_length=25, dither=0.1), resample_conf=dict(resample_rate=16000)),
-    encoder="conformer"))), lambda folder, x: array(libraries.kaldi_fbank(x, num_mel_bins=80, energy_floor=0.0)))
+    encoder="conformer"))), wenet_rows)
 
 
 def wenet_cmvn(name, file_name, text):
@@ -415,7 +464,7 @@ def wenet_cmvn(name, file_name, text):
                                                             cmvn_conf=dict(cmvn_file="data/train/" + file_name, is_json_cmvn=True))))
         text_file(folder, file_name, text)
     add(name, 16000, "WeNet's compute_fbank: torchaudio", write,
-        lambda folder, x: (array(libraries.kaldi_fbank(x, num_mel_bins=80, energy_floor=0.0)) - MEAN) / DEVIATION, {"file": "FILE", "cmvn": "global"})
+        lambda folder, x: (wenet_rows(folder, x) - MEAN) / DEVIATION, {"file": "FILE", "cmvn": "global"})
 
 
 wenet_cmvn("wenet_cmvn_json", "global_cmvn", json.dumps(dict(mean_stat=(MEAN * COUNT).tolist(), frame_num=COUNT,
@@ -423,8 +472,7 @@ wenet_cmvn("wenet_cmvn_json", "global_cmvn", json.dumps(dict(mean_stat=(MEAN * C
 wenet_cmvn("wenet_cmvn_kaldi", "global_cmvn.txt", "  [\n  " + " ".join(map(repr, (MEAN * COUNT).tolist())) + f" {COUNT}\n  "
            + " ".join(map(repr, ((DEVIATION ** 2 + MEAN ** 2) * COUNT).tolist())) + " 0 ]\n")
 add("wespeaker", 16000, "WeSpeaker's compute_fbank: torchaudio", lambda folder: text_file(folder, "config.yaml", yaml.safe_dump(dict(
-    dataset_args=dict(fbank_args=dict(num_mel_bins=80, frame_shift=10, frame_length=25, dither=1.0), resample_rate=16000), model="ResNet34"))),
-    lambda folder, x: array(libraries.less_mean(libraries.kaldi_fbank(x, num_mel_bins=80, window_type="hamming"))))
+    dataset_args=dict(fbank_args=dict(num_mel_bins=80, frame_shift=10, frame_length=25, dither=1.0), resample_rate=16000), model="ResNet34"))), wespeaker_rows)
 
 
 # ---- Calls as text: the library evaluates what melflow reads

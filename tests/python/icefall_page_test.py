@@ -45,7 +45,7 @@ class IcefallPageTest(unittest.TestCase):
 
         commands = [line.split("#")[0].split() for block in blocks("sh") for line in block.splitlines() if line.startswith("melflow ")]
         self.assertEqual([words[1] for words in commands], ["run", "export"])
-        code, = blocks("python")
+        code = blocks("python")[0]
         with tempfile.TemporaryDirectory() as folder:
             samples = make_corpus(os.path.join(folder, "LibriSpeech"))
             with open(os.path.join(folder, "fbank.yaml"), "w", encoding="utf-8") as file:
@@ -77,6 +77,40 @@ class IcefallPageTest(unittest.TestCase):
                 self.assertEqual(batch["inputs"].shape[2], 80)
                 for text, cut in zip(batch["supervisions"]["text"], batch["supervisions"]["cut"]):
                     self.assertEqual(text, cut.supervisions[0].text)
+
+    def test_three_speeds(self):
+        from lhotse import CutSet, validate
+
+        page, nodes = blocks("yaml")
+        lines = page.splitlines(keepends=True)
+        decode = next(i for i, line in enumerate(lines) if line.startswith("  decode:"))
+        text = "".join([*lines[:decode], nodes, *lines[decode + 2:]])
+        self.assertEqual(text.count("stage: mel"), 1)
+        _, code = blocks("python")
+        with tempfile.TemporaryDirectory() as folder:
+            samples = make_corpus(os.path.join(folder, "LibriSpeech"))
+            before = os.getcwd()
+            os.chdir(folder)
+            try:
+                melflow.run(text, vars={"DATA": "LibriSpeech", "OUT": "fbank.h5"})
+                with self.assertWarns(UserWarning) as warned:
+                    melflow.export("fbank.h5", "fbank", "lhotse", utterance="id")
+                self.assertEqual([str(one.message) for one in warned.warnings],
+                                 ["lhotse: 18 of 18 recordings have cuts with features alone: each has several results, such as speeds or channels, and no file "
+                                  "has the audio of one"])
+                exec(compile(code, PAGE, "exec"), page := {"CutSet": CutSet})
+                cuts = {cut.id: cut for cut in page["cuts"]}
+                for cut in cuts.values():
+                    validate(cut, read_data=True)
+                    self.assertFalse(cut.has_recording)
+            finally:
+                os.chdir(before)
+            names = [name for name in samples if not name.startswith("84-")]
+            self.assertEqual(sorted(cuts), sorted(name + speed for name in names for speed in ("_sp0.9", "", "_sp1.1")))
+            for name in names:
+                for end, speed in (("_sp0.9", 0.9), ("", 1), ("_sp1.1", 1.1)):
+                    self.assertAlmostEqual(cuts[name + end].duration, len(samples[name]) / 16000 / speed, delta=0.011)
+                    self.assertEqual(cuts[name + end].supervisions[0].text, cuts[name].supervisions[0].text)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ NumPy alone; tests/golden/make_model_files.py made the files and the values."""
 import base64
 import json
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -170,6 +172,128 @@ class ModelFiles(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, "takes windows of 30s, and those here have 2s"):
             rows = melflow.Features(json.dumps(graph))(self.signals["speech"], 16000)
         self.assertEqual(rows.shape[1:], (200, 80))
+
+    def test_values_that_are_not_computed_are_errors_and_not_taken_for_none(self):
+        """With a negative dither the libraries add noise, and fail with such numbers of frames; a negative lifter is none of melflow's."""
+        for name, key, old, value in (("hf_funasr_nano_51", "num_frames_lfr", '"num_frames_lfr": 5', '"num_frames_lfr": -3'),
+                                      ("hf_funasr_nano_51", "num_frames_lfr", '"num_frames_lfr": 5', '"num_frames_lfr": 0'),
+                                      ("hf_funasr_nano_51", "stride_lfr", '"stride_lfr": 1', '"stride_lfr": 0'),
+                                      ("hf_whisper", "dither", '"dither": 0.0', '"dither": -0.5'), ("lh_fbank", "dither", "dither: 0.0", "dither: -1.0"),
+                                      ("lh_mfcc", "cepstral_lifter", "cepstral_lifter: 22", "cepstral_lifter: -22"),
+                                      ("fbank_80", "dither", "--dither=0", "--dither=-1"), ("funasr_vad", "dither", "dither: 0.0", "dither: -1"),
+                                      ("funasr_vad", "lfr_m", "lfr_m: 5", "lfr_m: -5"), ("nemo_clamp", "mag_power", "mag_power: 1.0", "mag_power: -1.0"),
+                                      ("nemo_fastpitch", "n_window_size", "n_window_size: 1024", "n_window_size: null"),
+                                      ("espnet_tts", "win_length", "win_length: null", "win_length: None"),
+                                      ("hf_lasr", "sampling_rate", '"sampling_rate": 16000', '"sampling_rate": 8000'),
+                                      ("hf_univnet", "win_function", '"win_function": "hann_window"', '"win_function": "slaney"'),
+                                      ("nemo_exactpad", "n_window_stride", "n_window_stride: 256", "n_window_stride: null")):
+            case = self.cases[name]
+            changed = {file: text.replace(old, value) for file, text in case["files"].items()}
+            self.assertNotEqual(changed, case["files"])
+            with self.subTest(name, key=key), self.assertRaisesRegex(melflow.ConfigError, key):
+                nodes_of(self.written({**case, "files": changed}))
+
+    def program(self, *words, code=0):
+        ended = subprocess.run([os.environ.get("MELFLOW_PROGRAM") or melflow.program.path(), *words], capture_output=True, text=True, timeout=300)
+        self.assertEqual(ended.returncode, code, ended)
+        return ended
+
+    def test_a_folder_named_as_a_preset_is_said(self):
+        shadow = self.written(self.cases["hf_parakeet"])
+        folder = self.enterContext(tempfile.TemporaryDirectory()) if sys.version_info >= (3, 11) else tempfile.mkdtemp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(folder)
+        os.symlink(shadow, "seamless")
+        said = "seamless is what melflow comes with, and the folder of this name is not read; write ./seamless for the folder"
+        x = self.signals["speech"]
+        for _ in range(2):  # each call says it
+            with self.assertWarnsRegex(UserWarning, "^preset: " + said):
+                self.assertEqual(melflow.features(x, 16000, preset="seamless").shape[1], 160)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(melflow.features(x, 16000, preset="./seamless").shape[1], 80)
+        with open("p.yaml", "w", encoding="utf-8") as file:
+            file.write(pipeline("seamless", "mel"))
+        self.assertIn(f"rows.preset: {said}\n", self.program("validate", "p.yaml").stdout)
+        for words in (("presets", "seamless"), ("compare", "seamless", "seamless")):
+            self.assertIn(f"warning: {said}\n", self.program(*words).stderr)
+        self.assertIn("seamless: is a folder, and the name of what melflow comes with; write ./seamless for the folder",
+                      self.program("init", "--from", "seamless", "made.yaml", code=1).stderr)
+        self.program("init", "--from", "./seamless", "made.yaml")
+        # Nothing is said of a folder without a model, or of a name that is from a file.
+        self.assertNotIn("made.yaml", self.program("validate", "made.yaml").stderr)
+        os.unlink("seamless")
+        os.mkdir("seamless")
+        self.assertEqual(self.program("presets", "seamless").stderr, "")
+
+    def test_what_the_class_does_with_long_recordings_is_said(self):
+        preset, x = self.written(self.cases["hf_clap"]), self.signals["speech"]
+        said = "^preset: ClapFeatureExtractor of transformers [0-9.]+: the class takes random parts of recordings longer than max_length_s, here they are cut there$"
+        for _ in range(2):
+            with self.assertWarnsRegex(UserWarning, said):
+                melflow.features(x, 48000, preset=preset)
+        with self.assertWarnsRegex(UserWarning, said) as warned:
+            melflow.features([x, x, x], 48000, preset=preset)
+        self.assertEqual((len(warned.warnings), warned.filename), (1, __file__))
+        with self.assertWarnsRegex(UserWarning, said):
+            made = melflow.Features(preset=preset)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            made(x, 48000)
+            melflow.features(x, 16000, preset="whisper")  # of what the user writes nothing is said
+        folder = self.enterContext(tempfile.TemporaryDirectory()) if sys.version_info >= (3, 11) else tempfile.mkdtemp()
+        self.write_wav(os.path.join(folder, "a.wav"), x)
+        with self.assertWarnsRegex(UserWarning, said):
+            melflow.folder(folder, preset=preset)
+        with self.assertWarnsRegex(UserWarning, said):
+            melflow.show(os.path.join(folder, "a.wav"), preset=preset)
+        with self.assertWarnsRegex(UserWarning, "^preset: WhisperFeatureExtractor of .*: takes windows of 30s, and those here have 2s$"):
+            melflow.features(x, 16000, preset=self.written(self.cases["hf_whisper"]), pad_to="2s")
+
+    def test_resampled_recordings_have_as_many_samples_as_the_librarys(self):
+        x = np.resize(self.signals["speech"], 44101)
+        counts = {"round": 16000, "ceil": 16001, "librosa": 16001, None: 16000}  # 44101 * 160 / 441 = 16000.36
+        for length, count in counts.items():
+            given = {} if length is None else {"resample": {"length": length}}
+            rows = melflow.features(x, 44100, preset="wav2vec2", **given)
+            self.assertEqual(rows.size, count)
+            np.testing.assert_array_equal(melflow.Features(preset="wav2vec2", **given)(x, 44100), rows)
+            graph = json.loads(pipeline("wav2vec2", "samples"))
+            graph["graph"]["at"] = {"stage": "resample", "from": "decode", "rate": 16000, **given.get("resample", {})}
+            graph["graph"]["rows"]["from"] = "at"
+            np.testing.assert_array_equal(melflow.Features(json.dumps(graph))(x, 44100), rows)
+        folder = self.enterContext(tempfile.TemporaryDirectory()) if sys.version_info >= (3, 11) else tempfile.mkdtemp()
+        self.write_wav(os.path.join(folder, "a.wav"), np.resize(x, 16002))
+        options = {"sample_rate": 11025, "n_fft": 2, "hop": 1, "output": "spectrogram", "center": False}  # a row for each sample but one
+        for length, count in (("round", 11026), ("ceil", 11027), ("librosa", 11027)):  # 16002 * 441 / 640 = 11026.38
+            given = {**options, "resample": {"length": length, "quality": "low"}}
+            rows = melflow.folder(folder, **given)["features"][0]
+            self.assertEqual(len(rows), count - 1)
+            np.testing.assert_array_equal(rows, melflow.features(os.path.join(folder, "a.wav"), **given))
+        self.assertEqual(melflow.folder(folder, preset="moonshine")["features"][0].size, 16002)
+        for wrong in ({"rate": 8000}, {"from": "x"}, "librosa", ["length"]):
+            with self.assertRaisesRegex(TypeError, 'resample is a dict of options of the stage resample, such as {"length": "librosa"}, without the rate'):
+                melflow.features(x, 44100, preset="wav2vec2", resample=wrong)
+        with self.assertRaisesRegex(melflow.ConfigError, "resample.lenght: unknown option of resample. Did you mean 'length'"):
+            melflow.Features(preset="wav2vec2", resample={"lenght": "ceil"})
+        with self.assertRaisesRegex(melflow.ConfigError, "resample.length: 'floor' is not one of round, ceil, librosa"):
+            melflow.features(x, 44100, preset="wav2vec2", resample={"length": "floor"})
+        with self.assertRaisesRegex(TypeError, "resample: a pipeline has its own"):
+            melflow.Features(json.dumps(graph), resample={"length": "ceil"})
+
+    def test_init_writes_the_length_of_the_librarys_resampling(self):
+        """Which rule, is in the libraries: librosa.load, librosa.resample in NeMo's AudioSegment, torchaudio's Resample, Lhotse's compute_num_samples."""
+        known = {"hf_seamless": "librosa", "nemo_fastconformer": "librosa", "call_librosa": "librosa", "sb_ecapa": "ceil", "wespeaker": "ceil",
+                 "funasr_paraformer": "ceil", "call_mel": "ceil", "lh_fbank": "round", "fbank_80": None, "espnet_asr": None}
+        folder = self.enterContext(tempfile.TemporaryDirectory()) if sys.version_info >= (3, 11) else tempfile.mkdtemp()
+        for name, length in known.items():
+            with self.subTest(name):
+                made = os.path.join(folder, name + ".yaml")
+                self.program("init", "--from", self.written(self.cases[name]), made)
+                with open(made, encoding="utf-8") as file:
+                    node = file.read().split("  resample:")[1].split("\n\n")[0]
+                self.assertEqual(re.findall(r"\n    length: (\w+) +# as many samples as by .", node), [length] if length else [])
+                self.program("validate", made)
 
     def test_compare_says_by_how_much_rows_differ(self):
         from melflow import front_end_check

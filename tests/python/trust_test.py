@@ -7,13 +7,16 @@ is replaced. It comes as the user's own file, as the configuration of an output,
 
 import base64
 import http.server
+import io
 import json
 import os
 import pathlib
+import pickle
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import textwrap
 import threading
@@ -21,6 +24,7 @@ import unittest
 
 import h5py
 import melflow
+import numpy as np
 import xxhash
 
 import corpus
@@ -146,6 +150,120 @@ class Server(http.server.ThreadingHTTPServer):
                 pass
 
         super().__init__(("127.0.0.1", 0), Handler)
+
+
+class ModelFileTrustTest(unittest.TestCase):
+    """A model's own file as preset: its author chooses numbers, and nothing else."""
+
+    NEMO = {"feature_extractor_type": "ParakeetFeatureExtractor", "sampling_rate": 8000, "n_fft": 256, "win_length": 200, "hop_length": 80}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        for name in ("audio", "theirs"):
+            os.mkdir(self.at(name))
+
+    def at(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def program(self, *words, code=0):
+        ended = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, timeout=300,
+                               env={**os.environ, "MELFLOW_PYTHON": sys.executable})
+        self.assertEqual(ended.returncode, code, ended)
+        return ended
+
+    def write(self, name, data):
+        pathlib.Path(self.at(name)).parent.mkdir(exist_ok=True)
+        pathlib.Path(self.at(name)).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+    def pipeline(self, preset):
+        return textwrap.dedent(f"""
+            version: 1
+            workers: 1
+            graph:
+              files:  {{stage: file_list, root: audio}}
+              read:   {{stage: disk_read, from: files}}
+              decode: {{stage: decode, from: read}}
+              mel:    {{stage: mel, from: decode, preset: {preset}}}
+              write:  {{stage: hdf5_write, from: mel, path: out.h5}}
+            """)
+
+    def test_a_job_needs_neither_the_file_nor_trust(self):
+        corpus.make_corpus(self.at("audio"), 3)
+        self.write("theirs/preprocessor_config.json", json.dumps(self.NEMO))
+        self.write("p.yaml", self.pipeline("theirs"))
+        self.program("plan", "p.yaml", "-o", "job")
+        for folder, _, names in os.walk(self.at("job")):
+            for name in names:
+                self.assertNotIn(b"theirs", pathlib.Path(folder, name).read_bytes(), name)
+        stored = pathlib.Path(self.at("job", "pipeline.yaml")).read_text(encoding="utf-8")
+        for text in ("preset: nemo", "sample_rate: 8000", "hop: 80", "ParakeetFeatureExtractor of transformers"):
+            self.assertIn(text, stored)
+        # A folder of the name that is stored is not meant, and the file is gone.
+        os.rename(self.at("theirs"), self.at("nemo"))
+        self.write("nemo/preprocessor_config.json", json.dumps({**self.NEMO, "hop_length": 160}))
+        self.program("work", "job")
+        self.program("merge", "job")
+        with h5py.File(self.at("out.h5")) as out:
+            self.assertEqual(out.attrs["hop_length"], 80)
+            config = out.attrs["config"]
+        self.assertNotIn("theirs", config)
+        self.program("verify", "out.h5", "--recompute", "100%")
+        # Somebody puts a path in.
+        config = json.loads(config)
+        config["graph"]["mel"] = {"stage": "mel", "from": config["graph"]["mel"]["from"], "preset": "./nemo"}
+        with h5py.File(self.at("out.h5"), "r+") as out:
+            out.attrs["config"] = json.dumps(config)
+        corpus.rehash(self.at("out.h5"))
+        ended = self.program("verify", "out.h5", "--recompute", "100%", code=78)
+        self.assertIn("mel.preset: ./nemo: this configuration would read the model's file", ended.stderr)
+
+    def test_a_strangers_file_executes_nothing(self):
+        mark = self.at("executed")
+
+        class Marks:
+            def __reduce__(self):
+                return os.mkdir, (mark,)
+
+        code = pickle.dumps(Marks())
+        arrays, nemo = io.BytesIO(), io.BytesIO()
+        np.savez(arrays, count=np.array(Marks(), object), sum=np.zeros(80), sum_square=np.ones(80))
+        fbank = "f: !new:speechbrain.lobes.features.Fbank\n  n_mels: "
+        with tarfile.open(fileobj=nemo, mode="w") as tar:
+            for name, data in (("model_weights.ckpt", code), ("model_config.yaml", b"preprocessor: !!python/object/apply:os.mkdir ['%s']\n" % mark.encode())):
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        cycle = "a: !ref <b>\nb: !ref <c> + 1\nc: !ref <a>\n" + fbank + "!ref <a>\n"
+        files = {
+            "tags/hyperparams.yaml": fbank + f"!apply:os.mkdir ['{mark}']\n",
+            "python/model_config.yaml": f"preprocessor: !!python/object/apply:os.mkdir ['{mark}']\n",
+            "attribute/hyperparams.yaml": "n: 3\n" + fbank + "!ref <n>.__class__.__subclasses__()\n",
+            "cycle/hyperparams.yaml": cycle,
+            "deep/preprocessor_config.json": '{"a": ' + "[" * 100000 + "]" * 100000 + "}",
+            "pickle/preprocessor_config.json": code,
+            "nemo/model.nemo": nemo.getvalue(),
+            "weights/model.nemo": code,
+        }
+        for name, data in files.items():
+            self.write(name, data)
+        self.write("long/preprocessor_config.json", b"{")
+        os.truncate(self.at("long/preprocessor_config.json"), 100 << 20)
+        self.write("arrays/config.yaml", "frontend: default\nfrontend_conf: {fs: 16k}\nnormalize: global_mvn\nnormalize_conf: {stats_file: feats_stats.npz}\n")
+        self.write("arrays/feats_stats.npz", arrays.getvalue())
+        said = {"tags": "the tag !apply:os.mkdir", "cycle": "refers to itself", "deep": "may be nested 64 deep", "long": "longer than 8 MiB",
+                "arrays": "feats_stats.npz"}
+        for name in [*files, "long/preprocessor_config.json", "arrays"]:
+            with self.subTest(name):
+                preset = name if name.endswith(".nemo") else name.split("/", maxsplit=1)[0]
+                self.write("p.yaml", self.pipeline("./" + preset))
+                ended = self.program("validate", "p.yaml", code=78)
+                self.assertIn(said.get(preset, "melflow: "), ended.stderr)
+                self.assertLess(len(ended.stderr), 4000)
+                with self.assertRaises(melflow.ConfigError):
+                    melflow.Features(preset=self.at(preset))
+                self.assertFalse(os.path.exists(mark))
 
 
 @unittest.skipUnless(shutil.which("c++"), "there is no compiler")

@@ -300,7 +300,7 @@ class Lhotse(Kaldi):
         if Shar._field(source) != "features":
             raise RunError("lhotse: its features are frames of recordings that are not cut, and these rows are windows or samples; export them as shar")
         super().write(source, folder)
-        without = 0
+        without = several = 0
         for split, numbers in source.parts.items():
             place = os.path.join(folder, split)
             with open(os.path.join(place, "feats.scp"), encoding="utf-8", errors="surrogateescape") as table:
@@ -311,9 +311,10 @@ class Lhotse(Kaldi):
                 audio = source.audio(i)
                 pieces = source.pieces(i)
                 of_file = None
-                if audio is not None and all("result" not in piece.record for piece in pieces):
-                    of_file = self._recording(source, audio, pieces[0].name, recordings)
-                without += of_file is None
+                if is_whole := all("result" not in piece.record for piece in pieces):
+                    of_file = None if audio is None else self._recording(source, audio, pieces[0].name, recordings)
+                    without += of_file is None
+                several += not is_whole
                 for piece in pieces:
                     cuts.append(self._cut(source, piece, os.path.join(_final(folder), split, at[piece.name]),
                                           0.0 if audio is None else audio.start, of_file))
@@ -321,9 +322,10 @@ class Lhotse(Kaldi):
             _write_lines(os.path.join(place, "supervisions.jsonl.gz"),
                          ({**spoken, "start": cut["start"]} for cut in cuts for spoken in cut["supervisions"]))
             _write_lines(os.path.join(place, "cuts.jsonl.gz"), cuts)
-        if without:
-            arguments.warn([f"lhotse: {without} of {sum(map(len, source.parts.values()))} recordings have cuts with features alone: their audio is no file of "
-                            f"one channel of its own below {source.roots}, seen from here"])
+        count = sum(map(len, source.parts.values()))
+        arguments.warn(f"lhotse: {some} of {count} recordings have cuts with features alone: {why}" for some, why in (
+            (several, "each has several results, such as speeds or channels, and no file has the audio of one"),
+            (without, f"their audio is no file of one channel of its own below {source.roots}, looked for from {os.getcwd()}")) if some)
 
     @staticmethod
     def _recording(source: Source, audio: Audio, name: str, known: Dict[str, Dict[str, Any]]) -> Optional[Dict[str, Any]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Padded = Tuple[np.ndarray, np.ndarray]
 Nodes = Optional[Sequence[Mapping[str, Any]]]
+Resampling = Optional[Mapping[str, Any]]
 
 
 class Features(arguments.Reopened):
@@ -38,14 +39,16 @@ class Features(arguments.Reopened):
         rows = await whisper.acall(upload, max_seconds=30, deadline=2)   # in one of `workers` threads
 
     pipeline, vars, sets: as those of melflow.Loader; a pipeline has all options.
-    sample_rate, truncated, downmix, pad_to, dtype, before, after, options: as those of melflow.features. sample_rate: of the rows; a preset of a model
-    has it.
+    sample_rate, truncated, downmix, resample, pad_to, dtype, before, after, options: as those of melflow.features. sample_rate: of the rows; a preset
+    of a model has it.
     workers: threads for lists and acall; as many as there are cores."""
+
+    _warns_of_preset = True
 
     def __init__(self, pipeline: Optional[arguments.Pipeline] = None, *, vars: Optional[Mapping[str, Any]] = None,
                  sets: Optional[Mapping[str, Any]] = None, sample_rate: Optional[int] = None, truncated: Optional[str] = None,
-                 downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None,
-                 after: Nodes = None, workers: Optional[int] = None, **options: Any) -> None:
+                 downmix: "Optional[str | int]" = None, resample: Resampling = None, pad_to: "Optional[str | int]" = None, dtype: Any = None,
+                 before: Nodes = None, after: Nodes = None, workers: Optional[int] = None, **options: Any) -> None:
         self._workers = len(os.sched_getaffinity(0)) if workers is None else arguments.workers(workers)
         self._pool: Optional[Tuple[int, ThreadPoolExecutor]] = None  # of the process with that number
         self._is_window = pad_to is not None
@@ -53,10 +56,14 @@ class Features(arguments.Reopened):
             if vars or sets:
                 raise TypeError(f"{'vars' if vars else 'sets'}: for a pipeline, and none is given")
             check_names(Features, options)
-            self._chain = _chain_of(rate_of(sample_rate, options, True), {"truncated": truncated, "downmix": downmix}, pad_to, dtype,
-                                    named_nodes("before", before), named_nodes("after", after), options)
+            self._chain = _chain_of(rate_of(sample_rate, options, True), {"truncated": truncated, "downmix": downmix}, options_of_resample(resample),
+                                    pad_to, dtype, named_nodes("before", before), named_nodes("after", after), options)
+            self._said = said_of_preset(self._chain.warnings, options.get("preset"))
+            if self._warns_of_preset:
+                arguments.warn(self._said)
             return
-        options.update(sample_rate=sample_rate, truncated=truncated, downmix=downmix, pad_to=pad_to, dtype=dtype, before=before, after=after)
+        options.update(sample_rate=sample_rate, truncated=truncated, downmix=downmix, resample=resample, pad_to=pad_to, dtype=dtype, before=before,
+                       after=after)
         if given := [name for name, value in options.items() if value is not None]:
             raise TypeError(f"{', '.join(given)}: a pipeline has its own; sets={{\"NODE.OPTION\": value}} changes them")
         name, text = arguments.pipeline(pipeline)
@@ -187,12 +194,29 @@ def named_nodes(argument: str, nodes: Nodes) -> List[Dict[str, Any]]:
     return made
 
 
+def options_of_resample(resample: Resampling) -> Dict[str, Any]:
+    """The options of the stage resample that are given as `resample`."""
+    if resample is not None and (not isinstance(resample, Mapping) or {"rate", "stage", "from"} & set(resample)):
+        raise TypeError(f'resample is a dict of options of the stage resample, such as {{"length": "librosa"}}, without the rate, which is sample_rate or '
+                        f'the preset\'s, not {arguments.shown(resample)}')
+    return arguments.plain(dict(resample or {}))
+
+
+def said_of_preset(warnings: Sequence[str], preset: Any) -> List[str]:
+    """Of the warnings of the pipeline that options stand for, those about a preset that is a model's file, or the name of a folder with one: what
+    no file tells, and what the class does with long recordings. Other options have none that their user would not know."""
+    name = arguments.text_of(preset or "")
+    about = [text.partition(".preset: ")[2] for text in warnings if ".preset: " in text]
+    return [f"preset: {text}" for text in about if _of_file(preset) or f"write ./{name} " in text]
+
+
 def graph_text(rate: int, options: Mapping[str, Any], *, before: Sequence[Mapping[str, Any]] = (), after: Sequence[Mapping[str, Any]] = (),
-               of_decode: Optional[Mapping[str, Any]] = None, pad_to: Any = None, dtype: Any = None) -> str:
+               of_decode: Optional[Mapping[str, Any]] = None, of_resample: Optional[Mapping[str, Any]] = None, pad_to: Any = None,
+               dtype: Any = None) -> str:
     """The pipeline that options stand for: those of the stage mel, with nodes (of named_nodes) before and behind it."""
     graph: Dict[str, Any] = {"files": {"stage": "file_list", "root": "/"}, "read": {"stage": "disk_read", "from": "files"},
                              "decode": {"stage": "decode", "from": "read", **(of_decode or {})},
-                             "resample": {"stage": "resample", "from": "decode", "rate": rate}}
+                             "resample": {**(of_resample or {}), "stage": "resample", "from": "decode", "rate": rate}}
 
     def add(nodes: Sequence[Mapping[str, Any]], last: str) -> str:
         for node in nodes:
@@ -213,9 +237,9 @@ def graph_text(rate: int, options: Mapping[str, Any], *, before: Sequence[Mappin
     return json.dumps(arguments.plain({"version": 1, "graph": graph}))
 
 
-def _chain_of(rate: int, of_decode: Mapping[str, Any], pad_to: Any, dtype: Any, before: List[Dict[str, Any]], after: List[Dict[str, Any]],
-              options: Mapping[str, Any]) -> FeatureChain:
-    text = graph_text(rate, options, before=before, after=after, of_decode=of_decode, pad_to=pad_to, dtype=dtype)
+def _chain_of(rate: int, of_decode: Mapping[str, Any], of_resample: Mapping[str, Any], pad_to: Any, dtype: Any, before: List[Dict[str, Any]],
+              after: List[Dict[str, Any]], options: Mapping[str, Any]) -> FeatureChain:
+    text = graph_text(rate, options, before=before, after=after, of_decode=of_decode, of_resample=of_resample, pad_to=pad_to, dtype=dtype)
     try:
         return FeatureChain("pipeline", text, {}, {})
     except ConfigError as error:  # the user has not written that text
@@ -280,9 +304,14 @@ def check_names(function: Callable[..., Any], options: Mapping[str, Any]) -> Non
         raise ConfigError(f"{name}: unknown option of mel{advice or '; `melflow stages mel` lists its options'}")
 
 
+class _KeptFeatures(Features):
+    """Which is made once for many calls, each of which says what is to be said of the preset."""
+    _warns_of_preset = False
+
+
 @functools.lru_cache(maxsize=32)
 def _of_options(options: str, rate: int, of_file: str) -> Features:  # pylint: disable=unused-argument
-    return Features(sample_rate=rate, **json.loads(options))
+    return _KeptFeatures(sample_rate=rate, **json.loads(options))
 
 
 def features_of(audio: Any, sample_rate: Any, options: Mapping[str, Any]) -> "Tuple[Features, Any, Any]":
@@ -300,21 +329,24 @@ Audio = Union[np.ndarray, "os.PathLike[str]", str, bytes, bytearray, memoryview,
 
 @overload
 def features(audio: "Audio | Sequence[float]", sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
+             downmix: "Optional[str | int]" = None, resample: Resampling = None, pad_to: "Optional[str | int]" = None, dtype: Any = None,
+             before: Nodes = None, after: Nodes = None, out: Any = None,
              max_seconds: Optional[float] = None, max_samples: Optional[int] = None, deadline: Optional[float] = None,
              remarks: Optional[List[Dict[str, Any]]] = None, **options: "Unpack[MelOptions]") -> np.ndarray: ...
 
 
 @overload
 def features(audio: Sequence[Audio], sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
+             downmix: "Optional[str | int]" = None, resample: Resampling = None, pad_to: "Optional[str | int]" = None, dtype: Any = None,
+             before: Nodes = None, after: Nodes = None, out: Any = None,
              padded: bool = False, max_seconds: Optional[float] = None, max_samples: Optional[int] = None,
              deadline: Optional[float] = None, remarks: Optional[List[Dict[str, Any]]] = None,
              **options: "Unpack[MelOptions]") -> "List[np.ndarray] | Padded": ...
 
 
 def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Optional[str] = None,
-             downmix: "Optional[str | int]" = None, pad_to: "Optional[str | int]" = None, dtype: Any = None, before: Nodes = None, after: Nodes = None, out: Any = None,
+             downmix: "Optional[str | int]" = None, resample: Resampling = None, pad_to: "Optional[str | int]" = None, dtype: Any = None,
+             before: Nodes = None, after: Nodes = None, out: Any = None,
              padded: bool = False, max_seconds: Optional[float] = None, max_samples: Optional[int] = None,
              deadline: Optional[float] = None, remarks: Optional[List[Dict[str, Any]]] = None, **options: Any) -> Any:
     """Mel rows [frames, bands] of one recording, or a list of them for a list of recordings, which are computed in as many
@@ -328,6 +360,7 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     floating point with 1 as full scale, which are resampled where the preset is of a model for another rate; or a dict with these as
     `path`, `bytes`, or `array` and `sampling_rate`, as the package datasets gives them.
     sample_rate: 16000, or "16kHz".
+    resample: options of the stage resample: {"length": "librosa"} gives as many samples as librosa does.
     truncated, downmix: of files, as of the stage decode. A damaged or cut-off file is lost where more than a tenth of it is; with
     "keep" what can be read is used, with "fail" it is always lost. Channels are averaged; "left", "right" or a number takes one.
     pad_to: a length ("30s", or samples) to which each recording is padded with silence before its rows are computed, as `segment:
@@ -347,22 +380,28 @@ def features(audio: Any, sample_rate: Optional[int] = None, *, truncated: Option
     "ok") and `reason`; given, nothing warns of those that are damaged.
 
     Raises ConfigError where options are wrong, RunError where a recording is lost (of a list: when all others have been computed,
-    with how many); warns of those that are damaged otherwise."""
+    with how many); warns of those that are damaged otherwise, and of what a preset that is a model's file leaves open, such as where the class
+    cuts long recordings."""
     if isinstance(audio, tuple) and len(audio) == 2 and np.ndim(audio[0]) > 0 and isinstance(audio[1], (int, np.integer)):
         raise TypeError("audio is a pair of samples and their rate; write features(samples, rate, ...)")
     row_lists.noted(remarks)
     check_names(features, options)
     call = _call(max_seconds, max_samples, pad_to is not None, deadline)
     options.update(truncated=truncated, downmix=downmix, before=before, after=after, **({} if pad_to is None else {"pad_to": pad_to}),
-                   **({} if dtype is None else {"dtype": arguments.dtype(dtype)}))
+                   **({} if dtype is None else {"dtype": arguments.dtype(dtype)}), **({} if resample is None else {"resample": resample}))
+    said: Dict[str, None] = {}  # in the order of the first call
 
     def rows_of(one: Any, to: Any) -> Made:
         by, one, rate = features_of(one, sample_rate, options)
+        said.update(dict.fromkeys(by._said))
         return by._rows(one, rate, call, to)
 
     if not given_audio.is_list(audio):
         row_lists.refuse_padded(padded)
-        return row_lists.shown(rows_of(audio, out), remarks)
-    tasks = row_lists.tasks(audio, out, padded, rows_of)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        return row_lists.joined(pool.map(row_lists.made_or_error, tasks), out, padded, remarks)
+        result = row_lists.shown(rows_of(audio, out), remarks)
+    else:
+        tasks = row_lists.tasks(audio, out, padded, rows_of)
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            result = row_lists.joined(pool.map(row_lists.made_or_error, tasks), out, padded, remarks)
+    arguments.warn(said)
+    return result

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Literal, Optional, Sequence, 
 
 from . import _melflow, arguments
 from ._melflow import RunError
-from .features import Nodes, check_names, named_nodes, rate_of
+from .features import Nodes, Resampling, check_names, named_nodes, options_of_resample, rate_of, said_of_preset
 from .given_audio import with_arguments
 from .graph import Graph
 from .loader import Loader
@@ -30,27 +30,27 @@ class _QuietLoader(Loader):
 @overload
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: "Optional[str | Sequence[str]]" = None,
            labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
-           downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+           downmix: "Optional[str | int]" = None, resample: Resampling = None, before: Nodes = None, after: Nodes = None,
            remarks: Optional[List[Dict[str, Any]]] = None, table: Literal["dict"] = "dict", **options: "Unpack[MelOptions]") -> Dict[str, List[Any]]: ...
 
 
 @overload
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: "Optional[str | Sequence[str]]" = None,
            labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
-           downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+           downmix: "Optional[str | int]" = None, resample: Resampling = None, before: Nodes = None, after: Nodes = None,
            remarks: Optional[List[Dict[str, Any]]] = None, table: Literal["pandas", "polars"], **options: "Unpack[MelOptions]") -> Any: ...
 
 
 def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None, include: Any = None,
            labels: Optional[str] = None, workers: Optional[int] = None, truncated: Optional[str] = None,
-           downmix: "Optional[str | int]" = None, before: Nodes = None, after: Nodes = None,
+           downmix: "Optional[str | int]" = None, resample: Resampling = None, before: Nodes = None, after: Nodes = None,
            remarks: Optional[List[Dict[str, Any]]] = None, table: str = "dict", **options: Any) -> Any:
     """Mel rows of every recording in a folder and its folders, as a table with a row for each that could be read: `path`,
     `features` ([frames, bands] each), `frames`, and with labels="parent_dir" `label`.
 
         melflow.folder("clips", preset="whisper", table="pandas")
 
-    sample_rate, truncated, downmix, before, after, options: as those of melflow.features. remarks: a list to which each recording that is lost or
+    sample_rate, truncated, downmix, resample, before, after, options: as those of melflow.features. remarks: a list to which each recording that is lost or
     damaged is added, as report["remarks"] of melflow.run has it: `path`, `status`, `reason`. include: patterns of paths, such as ["**/*.flac"]. workers:
     threads. table: "dict" (of lists), "pandas" or "polars" (a data frame). All rows are in memory: for what is larger, write an
     output (melflow.run). Warns of recordings that are lost or damaged: how many, and the first with their reasons."""
@@ -75,10 +75,11 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             last = getattr(last, node.pop("stage"))(**{name: value for name, value in node.items() if name != "node"})
         return last
 
-    samples = add(named_nodes("before", before), decoded.resample(rate=rate))
+    samples = add(named_nodes("before", before), decoded.resample(rate=rate, **options_of_resample(resample)))
     stage = _melflow.preset_stage(arguments.text_of(options.get("preset") or ""))
     add(named_nodes("after", after), graph.add(stage, samples, sample_rate=rate, **options)).batches(size=64)
     loader = _QuietLoader(graph, shuffle=False, workers=workers)
+    arguments.warn(said_of_preset(loader._graph_warnings, options.get("preset")))
     out: Dict[str, List[Any]] = {"path": [], **({"label": []} if labels else {}), "features": [], "frames": []}
     try:
         for batch in loader:
@@ -86,7 +87,7 @@ def folder(root: "os.PathLike[str] | str", *, sample_rate: Optional[int] = None,
             if labels:
                 out["label"] += [loader.label_names[i] for i in batch["label"]]
             out["frames"] += batch["length"].tolist()
-            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram", "samples") if name in batch)
+            rows = next(batch[name] for name in ("mel", "mfcc", "spectrogram", "samples", "waveform") if name in batch)
             out["features"] += [some[:frames].copy() for some, frames in zip(rows, batch["length"])]
     except RunError as error:
         raise RunError(with_arguments(str(error))) from None

@@ -101,10 +101,10 @@ class Loader(Epochs):
         self._report: Optional[Report] = None
         self._facts: Dict[str, Any] = {}  # about the list
         self._is_listed = False  # whether the current epoch has listed the corpus
-        self._has_buckets, warnings = BatchRun.check(
+        self._has_buckets, self._graph_warnings = BatchRun.check(
             self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
         if self._warns_of_graph:
-            arguments.warn(warnings)
+            arguments.warn(self._graph_warnings)
 
     # ---- epochs
 

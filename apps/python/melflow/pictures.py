@@ -49,6 +49,7 @@ def show(what: Any, recording: "int | str" = 0, *, unit: str = "", title: str = 
     if isinstance(what, (str, bytes, os.PathLike)):
         title = title or ("" if isinstance(what, bytes) else os.path.basename(os.fsdecode(what)))
         by, what, _ = features_of(what, sample_rate, options)
+        arguments.warn(by._said)
         what = by(what)
         unit, band_hz, frame_seconds = by.unit, by.band_hz, by.frame_seconds
     elif options or sample_rate is not None:
