@@ -100,6 +100,8 @@ function summary() {
   add(html("h1", {}, "What is wrong with these recordings"), html("p", {class: "path"}, report.root || ""),
     html("p", {class: "big"}, ...figures.map(([value, what]) => html("span", {}, html("b", {}, value), what))));
   if (report.profile) add(html("p", {}, `Judged by the profile ${report.profile}.`));
+  for (const {what, expected, met} of report.expected ?? [])
+    add(html("p", {class: met ? "limit" : "bad"}, `Expected ${what} ${expected}: ${met ? "met" : "not met"}.`));
   for (const warning of report.warnings ?? []) add(html("p", {class: "limit"}, warning));
   const most = Math.max(1, ...found.map(check => check.found));
   if (found.length === 0) add(html("p", {}, "No recording fails a check."));

@@ -15,6 +15,7 @@
 #include "apps/report/format.h"
 #include "apps/report/page.h"
 #include "apps/report/report_json.h"
+#include "apps/report/verdicts_text.h"
 #include "apps/verbs/inspect_text.h"
 #include "apps/verbs/output_corpus.h"
 #include "config/yaml_text.h"
@@ -262,7 +263,8 @@ Json check_json(const FeatureFile& output, const CheckedCorpus& checked,
            {"seconds", number(checked.seconds)},
            {"faulty", checked.faulty},
            {"faulty_seconds", number(checked.faulty_seconds)},
-           {"filter", yaml_flow(filter_of(wanted))}};
+           {"filter", yaml_flow(filter_of(wanted))},
+           {"expected", verdicts_json(options.expected)}};
   for (std::size_t s = 0; s < std::size(by_status); ++s)
     out["files"][FeatureData::kStatusNames[s]] = by_status[s];
   out["warnings"] = output.warnings();

@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "apps/python/arrays.h"
@@ -13,6 +14,7 @@
 #include "apps/python/process.h"
 #include "apps/python/row_batches.h"
 #include "apps/python/text_caster.h"
+#include "stages/measures.h"
 #include "stages/output/formats/root_attributes.h"
 #include "stages/output/rows/row_hash.h"
 
@@ -108,6 +110,16 @@ nb::dict index_of(const FeatureFile& file) {
     columns[nb::cast(file.columns()[t])] = texts;
   }
   out["columns"] = columns;
+  nb::dict measured;
+  for (const MeasureInfo& m : measures()) {
+    const auto of = [&](const Entry& e) {
+      return e.measured != nullptr ? (*e.measured)[measure_of(m)] : std::nanf("");
+    };
+    if (std::any_of(file.files().begin(), file.files().end(),
+                    [&](const Entry& e) { return !std::isnan(of(e)); }))
+      measured[m.name] = column(file, of);
+  }
+  out["measures"] = measured;
   out["label_names"] = texts_of(file.labels());
   out["split_names"] = texts_of(file.splits());
   out["target_names"] = texts_of(file.targets());

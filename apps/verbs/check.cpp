@@ -275,16 +275,19 @@ int tell(const CheckArguments& arguments, const FeatureFile& output,
          Documents& documents) {
   const std::vector<Criterion> wanted = criteria_of(expected);
   const CheckedCorpus checked = check_corpus(output.data(), wanted);
-  documents.write(
-      output, checked, wanted,
-      {.profile = expected.profile, .by = by, .clips = arguments.clips, .clip_bytes = kClipBytes});
+  std::vector<Verdict> judged;
+  if (expected.faulty)
+    judged.push_back(verdict_on_recordings(expected, checked.faulty, checked.ok));
+  documents.write(output, checked, wanted,
+                  {.profile = expected.profile,
+                   .by = by,
+                   .clips = arguments.clips,
+                   .expected = judged,
+                   .clip_bytes = kClipBytes});
   std::FILE* const out = arguments.json == "-" ? stderr : stdout;
   if (!arguments.quiet) put(out, check_text(output, checked));
-  if (expected.faulty) {
-    const Verdict judged = verdict_on_recordings(expected, checked.faulty, checked.ok);
-    put(out, verdicts_text({judged}));
-    if (!judged.is_met) return kNotAsExpected;
-  }
+  put(out, verdicts_text(judged));
+  if (!judged.empty() && !judged.front().is_met) return kNotAsExpected;
   for (const FeatureFile::Entry& e : output.files())
     if (e.status == FeatureFile::Status::failed) return kSomeFailed;
   return kDone;

@@ -122,7 +122,10 @@ TEST_CASE("check: what was measured once is judged again without the recordings"
   fs::rename(folder / "c", folder / "gone");
   CHECK(check(folder, 3, {"q.h5"}) == before);
   // Other conditions, and how many may not meet them.
-  CHECK(check(folder, 4, {"q.h5", "--faulty", "< 10%"})["faulty"] == 4);
+  const Json judged = check(folder, 4, {"q.h5", "--faulty", "< 10%"});
+  CHECK(judged["faulty"] == 4);
+  CHECK(judged["expected"][0]["met"] == false);
+  CHECK(judged["expected"][0]["value"].get<double>() == doctest::Approx(4.0 / 9));
   CHECK(check(folder, 3, {"q.h5", "--faulty", "<= 4"})["faulty"] == 4);
   CHECK(check(folder, 3, {"q.h5", "--where", "quality.dc="})["faulty"] == 3);
   const Json longer = check(folder, 4, {"q.h5", "--where", "duration=< 5s", "--faulty", "< 1"});

@@ -74,6 +74,27 @@ class VerbsTest(corpus.CorpusTest):
         for how, other in made.items():
             self.assertTrue(filecmp.cmp(made["program"], other, shallow=False), how)
 
+    def test_check_says_what_is_wrong_with_recordings(self):
+        text, out = self.text("checked")
+        kept = os.path.join(self.folder.name, "kept.h5")
+        said = melflow.check(self.root, output=kept, sets={"files.labels": "parent_dir"}, where={"quality.hum": None}, measures=["peak", "dc"])
+        self.assertEqual(said["files"]["found"], 60)
+        self.assertNotIn("quality.hum", [one["name"] for one in said["checks"]])
+        rows = melflow.open(kept)
+        self.assertEqual(set(rows.measures) - {"peak", "dc"}, set())
+        with h5py.File(kept) as file:
+            np.testing.assert_array_equal(rows.measures["peak"], file["files/quality.peak"][:])
+        loud = float(np.nanmedian(rows.measures["peak"]))
+        few = melflow.check(kept, where={"quality.peak": f"< {loud:.9f}"}, faulty="< 1%")
+        self.assertEqual(few["checks"][-1]["found"], int((rows.measures["peak"] >= np.float32(f"{loud:.9f}")).sum()))
+        self.assertFalse(few["expected"][0]["met"])
+        by_pipeline = melflow.check(pipeline=melflow.Graph.of(text))
+        self.assertEqual(by_pipeline["files"], said["files"])
+        with self.assertRaisesRegex(melflow.ConfigError, "Did you mean 'peak'"):
+            melflow.check(kept, where={"quality.paek": "< 1"})
+        with self.assertRaisesRegex(ValueError, "what is to be checked"):
+            melflow.check()
+
     def test_a_job_in_three_calls(self):
         text, out = self.text("job")
         melflow.run(text)

@@ -13,7 +13,7 @@ from . import _melflow, arguments, calls
 from ._melflow import ConfigError, RunError, VerbCall, with_arguments
 
 _log = logging.getLogger("melflow")
-_USAGE, _SOME_FAILED, _STOPPED, _CONFIGURATION = 2, 3, 75, 78  # exit statuses
+_USAGE, _SOME_FAILED, _NOT_AS_EXPECTED, _STOPPED, _CONFIGURATION = 2, 3, 4, 75, 78  # exit statuses
 
 
 def path() -> str:
@@ -293,6 +293,42 @@ def validate(pipeline: arguments.Pipeline, *, vars: Optional[Mapping[str, Any]] 
 def inspect(path: "os.PathLike[str] | str") -> Dict[str, Any]:
     """What a file of rows says of itself, like `melflow inspect`."""
     return _documented(["inspect", arguments.path("path", path)])
+
+
+def check(source: "os.PathLike[str] | str | None" = None, *, pipeline: Optional[arguments.Pipeline] = None,
+          vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, profile: Optional[str] = None,
+          where: Optional[Mapping[str, Optional[str]]] = None, faulty: Optional[str] = None, sample: Optional[str] = None,
+          measures: "str | Sequence[str] | None" = None, by: Sequence[str] = (), output: "os.PathLike[str] | str | None" = None,
+          report: "os.PathLike[str] | str | None" = None, csv: "os.PathLike[str] | str | None" = None,
+          workers: Optional[int] = None, progress: Optional[bool] = None) -> Dict[str, Any]:
+    """What is wrong with which recordings, like `melflow check`: its JSON document (docs/quality.md).
+
+    source: a folder, an archive, a list, a recording, or an output whose recordings were measured. pipeline: in its place, whose
+      recordings are checked as it lists and decodes them; beside an output, for what it expects of recordings. vars: its variables.
+    profile: any, asr, tts, speaker or music. where: further conditions, {"quality.snr": "> 20dB"}; None takes one out.
+    faulty: how many may not meet them, "< 1%"; `expected` of the document says whether that is met. sample: "1%" for a first look.
+    measures: "default", "all" or names. by: columns that group recordings. output: a file that keeps what was measured.
+    report, csv: files that are written. sets: options of the nodes files, decode and measure, {"files.labels": "parent_dir"}.
+    """
+    words, text = ["check"], ""
+    if source is not None:
+        words.append(arguments.path("source", source))
+    if pipeline is not None:
+        name, text = arguments.pipeline(pipeline)
+        words += ["--from", "-" if text else name]
+    for what, values in (("var", vars), ("set", sets)):
+        words += [word for option, value in arguments.assigned(what + "s", values).items() for word in ("--" + what, f"{option}={value}")]
+    for key, wanted in (where or {}).items():
+        words += ["--where", f"{key}={'' if wanted is None else wanted}"]
+    for option, file in (("output", output), ("report", report), ("csv", csv)):
+        words += [] if file is None else ["--" + option, arguments.path(option, file)]
+    for option, given in (("profile", profile), ("faulty", faulty), ("sample", sample)):
+        words += [] if given is None else ["--" + option, given]
+    if measures is not None:
+        words += ["--measures", measures if isinstance(measures, str) else ",".join(measures)]
+    words += [word for column in by for word in ("--by", column)] + _workers(workers)
+    with _Bar(progress) as bar:
+        return _documented(words, text, accepts=(0, _SOME_FAILED, _NOT_AS_EXPECTED), show=bar.show)
 
 
 def verify(path: "os.PathLike[str] | str", *, recompute: "str | int | None" = None, trust: bool = False,

@@ -39,7 +39,7 @@ class Rows(arguments.Reopened):
     recordings (is_ragged) a row is a single frame; a sample of batches() is then a recording.
 
     name, unit, shape, dtype: of the rows. path, label (or labels), target, split, status, offset, count, columns (texts by
-    name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. With statistics by speaker, or by another text of
+    name), measures (of the stage quality, by name; NaN where a recording has no value): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. With statistics by speaker, or by another text of
     recordings, statistics_by is its name, group_names are the texts, and group_mean, group_std [groups, columns].
     attributes: what is known of the rows as a whole.
 
@@ -57,6 +57,7 @@ class Rows(arguments.Reopened):
     count: np.ndarray
     status: np.ndarray
     path: List[str]
+    measures: Dict[str, np.ndarray]
     label: Optional[np.ndarray] = None
     labels: Any = None
     target: Optional[np.ndarray] = None
@@ -220,7 +221,7 @@ class FileRows(Rows):
         self._reader, index = open_file(name)
         self.dtype = self._reader.dtype
         for of_all in ("attributes", "name", "unit", "shape", "offset", "count", "status", "path", "label", "split",
-                       "label_names", "split_names", "columns"):
+                       "label_names", "split_names", "columns", "measures"):
             setattr(self, of_all, index[of_all])
         self._size, self._modified, self._content = index["size"], index["modified"], index["content"]
         self._hashes, self._duration, self._sample_rate = index["rows_hash"], index["duration"], index["sample_rate"]
