@@ -11,7 +11,8 @@ document.head.append(html("meta", {name: "viewport", content: "width=device-widt
 .clips{display:grid;grid-template-columns:repeat(auto-fill,minmax(280px,1fr));gap:16px}
 .clip{border:1px solid #e5e5e5;border-radius:6px;padding:8px 10px;min-width:0}.clip canvas{width:100%;display:block;margin:4px 0}
 .clip audio{width:100%;height:34px}.clip p,.path{overflow-wrap:anywhere}h3{font-size:14px;margin:20px 0 4px}
-.no{color:#777}table:not(.left) td,table.left td:not(:last-child):not(:first-child){white-space:nowrap}`));
+.no{color:#777}table:not(.left) td,table.left td:not(:last-child):not(:first-child){white-space:nowrap}
+@media(max-width:700px){.checks td:last-child,.checks th:last-child{display:none}.checks td{white-space:nowrap}}`));
 
 // Waveforms and spectrograms of clips. A picture is computed when it comes into view.
 const POINTS = 512, FLOOR = 80;  // of a spectrum; [dB] shown below the highest level
@@ -108,7 +109,7 @@ function summary() {
   else add(html("h2", {}, "Faults"), html("div", {class: "bars"}, ...found.toSorted((a, b) => b.found - a.found).flatMap(check =>
     [html("a", {href: "#" + anchor(check.name)}, check.name.replace(/^quality\./, "")), html("i", {style: `width:${(100 * check.found / most).toFixed(1)}%`}),
       html("span", {}, `${thousands(check.found)} (${percent(check.found, check.judged)}, ${duration(check.seconds)})`)])));
-  add(html("h2", {}, "Checks"), table("left", ["check", "expected", "found", "judged", "what it is"], checks.map(check =>
+  add(html("h2", {}, "Checks"), table("left checks", ["check", "expected", "found", "judged", "what it is"], checks.map(check =>
     [check.name, check.expected, thousands(check.found), check.judged > 0 ? thousands(check.judged) : "not measured", check.what])));
 }
 
