@@ -60,8 +60,7 @@ constexpr MeasureInfo kTable[] = {
      "begin of the first of them [s]", kOwn},
     {"clicks", Unit::count, Kernel::clicks, true, "quality.clicks",
      "stretches of 1 ms whose largest second difference of samples is 0.02 or more, 8 times the "
-     "largest from 2 ms to 10 ms before and after, and alone: 4 samples and more from it, within "
-     "1 ms, all are below a quarter of it. So plosives and clicks of the tongue are none, nor is a "
+     "largest from 2 ms to 10 ms before and after, and from 3 samples to 1 ms beside it. So plosives and clicks of the tongue are none, nor is a "
      "click that a resampler or a codec has spread; the first and last 2 ms do not count",
      kOwn},
     {"click_at", Unit::seconds, Kernel::clicks, true, "quality.click_at",
@@ -69,17 +68,19 @@ constexpr MeasureInfo kTable[] = {
     {"snr", Unit::decibels, Kernel::snr, true, "quality.snr",
      "signal-to-noise ratio of speech by WADA-SNR, from -20 to 100 [dB]: amplitudes of speech are "
      "taken as gamma-distributed (0.4), noise as Gaussian; samples that are 0 do not "
-     "count, and of rates from 32 kHz on only every second one or fewer, so that 16,000 a second "
-     "are left",
+     "count, and of rates from 16 kHz on only every second one or fewer, so that 8,000 a second or "
+     "more are left",
      "Kim and Stern 2008, Robust signal-to-noise ratio estimation based on waveform amplitude "
      "distribution analysis"},
     {"bandwidth", Unit::hertz, Kernel::bandwidth, true, "quality.bandwidth",
-     "highest frequency whose mean power, in 2048 samples, is at most 80 dB below the strongest "
-     "one's, and 10 dB above that of the rounding to 16 bits [Hz]; none where all is below",
+     "highest frequency whose mean power, in every second stretch of 2048 samples, is at most 80 dB "
+     "below the strongest one's, and 10 dB above that of the rounding to 16 bits [Hz]; none where "
+     "all is below",
      kOwn},
     {"hum", Unit::decibels, Kernel::hum, true, "quality.hum",
      "how far at least two of the first five multiples of 50 or 60 Hz stand above the median of "
-     "what is 4 to 12 Hz beside them, in the mean logarithmic power of seconds [dB]",
+     "what is 4 to 12 Hz beside them, in the mean logarithmic power of seconds that overlap by half "
+     "[dB]; none for less than 2 s",
      kOwn},
     {"hum_hz", Unit::hertz, Kernel::hum, true, "quality.hum_hz",
      "50 or 60, whichever stands out further", kOwn},

@@ -8,19 +8,12 @@
 #include <string>
 
 #include "pipeline/base/float16.h"
+#include "pipeline/base/wide_vectors.h"
 
 namespace melflow {
 namespace {
 
 constexpr float kInt16Steps = 32768;  // to full scale
-
-// Also compiled for AVX2; the program loader chooses a version. Not with sanitizers, which take
-// part in loading themselves.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define MELFLOW_FOR_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
-#else
-#define MELFLOW_FOR_WIDE_VECTORS
-#endif
 
 // Without a branch or a call, so that the compiler vectorises loops over it.
 inline std::int16_t to_int16(float value) {

@@ -29,7 +29,7 @@ inline constexpr int kSumLanes = 8;
 
 /// Adds up f(i) of i in [0, n).
 template <class F>
-float lane_sum(std::int64_t n, F&& f) {
+[[gnu::always_inline]] inline float lane_sum(std::int64_t n, F&& f) {
   std::array<float, kSumLanes> lanes{};
   std::int64_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes)
@@ -42,7 +42,7 @@ float lane_sum(std::int64_t n, F&& f) {
 
 /// The largest f(i) of i in [0, n); 0 for none, and where all are negative.
 template <class F>
-float lane_max(std::int64_t n, F&& f) {
+[[gnu::always_inline]] inline float lane_max(std::int64_t n, F&& f) {
   std::array<float, kSumLanes> lanes{};
   std::int64_t i = 0;
   for (; i + kSumLanes <= n; i += kSumLanes)

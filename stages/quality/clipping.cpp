@@ -3,12 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipeline/base/wide_vectors.h"
+
 namespace melflow {
 namespace {
 
 constexpr std::int64_t kLeastRun = 3;  // samples
 constexpr float kFullScale = 32766.5F / 32768;
 constexpr float kLeastExtreme = 0.25F;  // below it slow tones rest at their peak for 3 samples
+
+// The highest value and the negative of the lowest one; 0 at least.
+MELFLOW_FOR_WIDE_VECTORS std::array<float, 2> extremes(const float* x, std::int64_t n) {
+  return {lane_max(n, [x](std::int64_t i) { return x[i]; }),
+          lane_max(n, [x](std::int64_t i) { return -x[i]; })};
+}
 
 }  // namespace
 
@@ -35,13 +43,14 @@ void ClippingKernel::push(const Chunk& chunk) {
   rate_ = chunk.sample_rate;
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     const float* x = chunk.channels[c];
-    for (const float sign : {1.0F, -1.0F}) {
-      Side& side = channels_[c][sign > 0 ? 0 : 1];
-      const float most = lane_max(chunk.frames, [=](std::int64_t i) { return sign * x[i]; });
-      if (std::min(most, kFullScale) < side.extreme) {  // none of the chunk is at the extreme
+    const std::array<float, 2> most = extremes(x, chunk.frames);
+    for (const std::size_t s : {0, 1}) {
+      Side& side = channels_[c][s];
+      if (std::min(most[s], kFullScale) < side.extreme) {  // none of the chunk is at the extreme
         side.close(chunk.start);
         continue;
       }
+      const float sign = s == 0 ? 1.0F : -1.0F;
       for (std::int64_t i = 0; i < chunk.frames; ++i) side.sample(sign * x[i], chunk.start + i);
     }
   }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
+
+#include "pipeline/base/wide_vectors.h"
 
 namespace melflow {
 namespace {
@@ -10,8 +13,7 @@ namespace {
 constexpr float kSound = 0.01F;       // rms beside a dropout
 constexpr float kLeastClick = 0.02F;  // second difference
 constexpr float kStandsOut = 8;
-constexpr float kBesideClick = 0.25F;   // of its second difference
-constexpr std::int64_t kClickSpan = 3;  // samples from its largest second difference
+constexpr std::int64_t kClickSpan = 2;  // samples from its largest second difference
 constexpr std::uint32_t kAnchors = 31;  // one in as many samples + 1 is looked up
 constexpr std::int64_t kPeriodic = 8;   // repetitions
 
@@ -26,6 +28,44 @@ double squares(const Chunk& chunk, std::int64_t i) {
   return out;
 }
 
+using Marks = std::array<std::uint8_t, Chunk::kFrames>;
+
+MELFLOW_FOR_WIDE_VECTORS void mark_zeros(const float* x, std::int64_t n, Marks& out) {
+  for (std::int64_t i = 0; i < n; ++i) out[static_cast<std::size_t>(i)] = x[i] == 0 ? 1 : 0;
+}
+
+// Marks places that the samples themselves decide, so that they are the same in a repetition.
+MELFLOW_FOR_WIDE_VECTORS void mark_anchors(const float* x, std::int64_t n, Marks& out) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto bits =
+        std::bit_cast<std::uint32_t>(x[i]) ^ std::rotl(std::bit_cast<std::uint32_t>(x[i - 1]), 9);
+    out[static_cast<std::size_t>(i)] = ((bits * 0x9E3779B1U) >> 27 & kAnchors) == 0 ? 1 : 0;
+  }
+}
+
+// Returns the first marked place in [at, n), or n.
+std::int64_t next_mark(const Marks& marks, std::int64_t at, std::int64_t n) {
+  while (at + 8 <= n) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, marks.data() + at, sizeof eight);
+    if (eight != 0) return at + std::countr_zero(eight) / 8;
+    at += 8;
+  }
+  while (at < n && marks[static_cast<std::size_t>(at)] == 0) ++at;
+  return at;
+}
+
+// Sets each to its second difference, where that is larger.
+MELFLOW_FOR_WIDE_VECTORS void take_second_differences(const float* x, std::int64_t n, float* out) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float value = std::abs(x[i] - 2 * x[i - 1] + x[i - 2]);
+    out[i] = value > out[i] ? value : out[i];
+  }
+}
+
+MELFLOW_FOR_WIDE_VECTORS float largest(const float* x, std::int64_t n) {
+  return lane_max(n, [x](std::int64_t i) { return x[i]; });
+}
 }  // namespace
 
 void EventCount::store(MeasureValues& out, Measure number, Measure at, int rate) const {
@@ -42,19 +82,15 @@ void DropoutKernel::push(const Chunk& chunk) {
   const double needed =
       static_cast<double>(kSound * kSound) *
       static_cast<double>(beside_ * static_cast<std::int64_t>(chunk.channels.size()));
-  constexpr std::int64_t kPiece = 16;
-  const float* first = chunk.channels.front();
+  Marks zeros;
+  mark_zeros(chunk.channels.front(), chunk.frames, zeros);
   for (std::int64_t i = 0; i < chunk.frames;) {
     // Mostly there is nothing to do for many samples.
-    if (run_ == 0 && after_left_ == 0 && i + kPiece <= chunk.frames) {
-      bool any = false;
-      for (std::int64_t k = 0; k < kPiece; ++k) any |= first[i + k] == 0;
-      if (!any) {
-        i += kPiece;
-        continue;
-      }
+    if (run_ == 0 && after_left_ == 0) {
+      i = next_mark(zeros, i, chunk.frames);
+      if (i == chunk.frames) break;
     }
-    const bool zero = first[i] == 0 && is_zero(chunk, i);
+    const bool zero = zeros[static_cast<std::size_t>(i)] != 0 && is_zero(chunk, i);
     if (zero && run_++ == 0) {
       before_ = 0;
       for (std::int64_t k = 1; k <= beside_; ++k) before_ += squares(chunk, i - k);
@@ -118,9 +154,19 @@ void RepeatKernel::close() {
 
 void RepeatKernel::push(const Chunk& chunk) {
   const float* x = chunk.channels.front();
-  for (std::int64_t i = 0; i < chunk.frames; ++i)
-    past_[static_cast<std::size_t>((chunk.start + i) & mask_)] = x[i];
+  for (std::int64_t i = 0; i < chunk.frames;) {  // in one or two pieces
+    const std::int64_t to = (chunk.start + i) & mask_,
+                       n = std::min(chunk.frames - i, mask_ + 1 - to);
+    std::copy_n(x + i, n, past_.begin() + to);
+    i += n;
+  }
+  Marks anchors;
+  mark_anchors(x, chunk.frames, anchors);
   for (std::int64_t i = 0; i < chunk.frames; ++i) {
+    if (lag_ == 0) {
+      i = next_mark(anchors, i, chunk.frames);
+      if (i == chunk.frames) break;
+    }
     const std::int64_t at = chunk.start + i;
     if (lag_ > 0) {
       if (x[i] == sample(at - lag_))
@@ -128,10 +174,7 @@ void RepeatKernel::push(const Chunk& chunk) {
       else
         close();
     }
-    // A place that the samples themselves decide, so that it is the same in a repetition.
-    const auto bits =
-        std::bit_cast<std::uint32_t>(x[i]) ^ std::rotl(std::bit_cast<std::uint32_t>(x[i - 1]), 9);
-    if (((bits * 0x9E3779B1U) >> 27 & kAnchors) == 0 && at >= 8) look(at);
+    if (anchors[static_cast<std::size_t>(i)] != 0 && at >= 8) look(at);
   }
 }
 
@@ -145,14 +188,11 @@ ClickKernel::ClickKernel(int sample_rate)
     : rate_(sample_rate), length_(std::clamp(sample_rate / 1000, 8, 160)) {}
 
 void ClickKernel::push(const Chunk& chunk) {
+  std::array<float, Chunk::kFrames> seconds{};
+  for (const float* x : chunk.channels) take_second_differences(x, chunk.frames, seconds.data());
   for (std::int64_t at = 0; at < chunk.frames;) {
     const std::int64_t n = std::min(length_ - fill_, chunk.frames - at);
-    for (const float* channel : chunk.channels) {
-      const float* x = channel + at;
-      most_ = std::max(most_, lane_max(n, [x](std::int64_t i) {
-                         return std::abs(x[i] - 2 * x[i - 1] + x[i - 2]);
-                       }));
-    }
+    most_ = std::max(most_, largest(seconds.data() + at, n));
     fill_ += n;
     at += n;
     if (fill_ == length_) {
@@ -166,7 +206,7 @@ void ClickKernel::push(const Chunk& chunk) {
 }
 
 // Whether the largest second difference of the stretch from `begin` stands alone: a pulse or step
-// of few samples, where the release of a plosive or a click of the tongue goes on for 1 ms.
+// of 3 samples or fewer, where the release of a plosive or a click of the tongue goes on for 1 ms.
 bool ClickKernel::is_narrow(const Chunk& chunk, std::int64_t begin) const {
   const auto second = [&](std::int64_t i) {
     float out = 0;
@@ -177,7 +217,7 @@ bool ClickKernel::is_narrow(const Chunk& chunk, std::int64_t begin) const {
   std::int64_t top = begin;
   for (std::int64_t i = begin; i < begin + length_; ++i)
     if (second(i) > second(top)) top = i;
-  const float limit = kBesideClick * second(top);
+  const float limit = second(top) / kStandsOut;
   for (std::int64_t i = top - length_; i <= top + length_; ++i)
     if (std::abs(i - top) > kClickSpan && second(i) >= limit) return false;
   return true;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipeline/base/wide_vectors.h"
+
 namespace melflow {
 namespace {
 
@@ -10,6 +12,20 @@ namespace {
 constexpr int kMostCompared = 8;
 constexpr double kEqual = 1e-5;     // power of a difference: 50 dB below
 constexpr double kInverted = -0.9;  // correlation
+
+struct Levels {
+  float sum, squares, peak;
+};
+
+MELFLOW_FOR_WIDE_VECTORS Levels levels_of(const float* x, std::int64_t n) {
+  return {lane_sum(n, [x](std::int64_t i) { return x[i]; }),
+          lane_sum(n, [x](std::int64_t i) { return x[i] * x[i]; }),
+          lane_max(n, [x](std::int64_t i) { return std::abs(x[i]); })};
+}
+
+MELFLOW_FOR_WIDE_VECTORS float product_of(const float* a, const float* b, std::int64_t n) {
+  return lane_sum(n, [a, b](std::int64_t i) { return a[i] * b[i]; });
+}
 
 }  // namespace
 
@@ -52,23 +68,20 @@ void LevelsKernel::push(const Chunk& chunk) {
   for (std::int64_t at = 0; at < chunk.frames;) {
     const std::int64_t n = std::min(frame_length_ - frame_fill_, chunk.frames - at);
     for (std::size_t c = 0; c < channels_.size(); ++c) {
-      const float* x = chunk.channels[c] + at;
+      const Levels found = levels_of(chunk.channels[c] + at, n);
       Channel& of = channels_[c];
-      of.sum += lane_sum(n, [x](std::int64_t i) { return x[i]; });
-      const double squares = lane_sum(n, [x](std::int64_t i) { return x[i] * x[i]; });
-      of.squares += squares;
-      in_frame_ += squares;
-      of.peak = std::max(of.peak, lane_max(n, [x](std::int64_t i) { return std::abs(x[i]); }));
+      of.sum += found.sum;
+      of.squares += found.squares;
+      of.peak = std::max(of.peak, found.peak);
+      in_frame_ += found.squares;
     }
     frame_fill_ += n;
     if (frame_fill_ == frame_length_) close_frame();
     at += n;
   }
-  for (Pair& p : pairs_) {
-    const float *a = chunk.channels[static_cast<std::size_t>(p.a)],
-                *b = chunk.channels[static_cast<std::size_t>(p.b)];
-    p.product += lane_sum(chunk.frames, [a, b](std::int64_t i) { return a[i] * b[i]; });
-  }
+  for (Pair& p : pairs_)
+    p.product += product_of(chunk.channels[static_cast<std::size_t>(p.a)],
+                            chunk.channels[static_cast<std::size_t>(p.b)], chunk.frames);
   samples_ += chunk.frames;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "pipeline/base/wide_vectors.h"
+
 namespace melflow {
 namespace {
 
@@ -86,20 +88,21 @@ double LoudnessKernel::weigh(ChannelPair& pair, const float* a, const float* b, 
                              std::array<double, 2> weights) const {
   using Two = double __attribute__((vector_size(16)));
   const auto load = [](const std::array<double, 2>& from) { return Two{from[0], from[1]}; };
-  Two s0 = load(pair.state[0]), s1 = load(pair.state[1]), s2 = load(pair.state[2]),
-      s3 = load(pair.state[3]), sum{};
+  Two x1 = load(pair.state[0]), x2 = load(pair.state[1]), y1 = load(pair.state[2]),
+      y2 = load(pair.state[3]), z1 = load(pair.state[4]), z2 = load(pair.state[5]), sum{};
   const Biquad &f = filters_[0], &g = filters_[1];
+  // The direct form: of each filter only two operations wait for its last value.
   for (std::int64_t i = 0; i < n; ++i) {
     const Two x{a[i], b[i]};
-    const Two y = f.b0 * x + s0;
-    s0 = f.b1 * x - f.a1 * y + s1;
-    s1 = f.b2 * x - f.a2 * y;
-    const Two z = y + s2;  // g.b0 is 1, g.b1 -2, g.b2 1
-    s2 = s3 - 2 * y - g.a1 * z;
-    s3 = y - g.a2 * z;
+    const Two y = (f.b0 * x + f.b1 * x1 + f.b2 * x2 - f.a2 * y2) - f.a1 * y1;
+    const Two z = (y - 2 * y1 + y2 - g.a2 * z2) - g.a1 * z1;  // g.b0 is 1, g.b1 -2, g.b2 1
+    x2 = x1, x1 = x;
+    y2 = y1, y1 = y;
+    z2 = z1, z1 = z;
     sum += z * z;
   }
-  pair.state = {{{s0[0], s0[1]}, {s1[0], s1[1]}, {s2[0], s2[1]}, {s3[0], s3[1]}}};
+  pair.state = {{{x1[0], x1[1]}, {x2[0], x2[1]}, {y1[0], y1[1]}, {y2[0], y2[1]}, {z1[0], z1[1]},
+                 {z2[0], z2[1]}}};
   // Filters that ring out in silence would become slow, and their values mean nothing.
   for (auto& values : pair.state)
     for (double& value : values)
@@ -163,32 +166,95 @@ void LoudnessKernel::finish(MeasureValues& out) {
   }
 }
 
-TruePeakKernel::TruePeakKernel() {
-  // A sinc at a quarter of the new rate, under a Hann window over all taps.
-  constexpr int kAll = kTimes * kTaps;
-  for (int i = 0; i < kAll; ++i) {
-    const double t = static_cast<double>(i - kAll / 2) / kTimes,
-                 window = 0.5 + 0.5 * std::cos(2 * std::numbers::pi * (i - kAll / 2) / kAll),
-                 sinc = t == 0 ? 1 : std::sin(std::numbers::pi * t) / (std::numbers::pi * t);
-    phases_[static_cast<std::size_t>(i % kTimes)][static_cast<std::size_t>(i / kTimes)] =
-        static_cast<float>(sinc * window);
-  }
-}
+namespace {
 
-void TruePeakKernel::push(const Chunk& chunk) {
-  for (const float* x : chunk.channels) {
-    peak_ = std::max(peak_, lane_max(chunk.frames, [x](std::int64_t i) { return std::abs(x[i]); }));
-    // Phase 0 is the samples themselves.
-    for (std::size_t p = 1; p < kTimes; ++p) {
-      const auto& taps = phases_[p];
-      peak_ = std::max(peak_, lane_max(chunk.frames, [x, &taps](std::int64_t i) {
-                         float sum = 0;
-                         for (int k = 0; k < kTaps; ++k)
-                           sum += taps[static_cast<std::size_t>(k)] * x[i - k];
-                         return std::abs(sum);
-                       }));
+constexpr int kTimes = 4, kTaps = 24;         // of each phase
+constexpr int kNear = 6;                      // taps in the middle
+constexpr int kFirstNear = (kTaps - kNear) / 2;
+constexpr std::int64_t kGroup = 16;           // samples that are looked at together
+constexpr float kRounding = 1 + 1e-5F;        // of the sums, in single precision
+
+// The phases between samples, and what bounds their sums.
+struct Interpolation {
+  std::array<std::array<float, kTaps>, kTimes - 1> taps{};
+  float all = 0, far = 0;  // the largest sums of magnitudes: of all taps, and without the near ones
+  Interpolation() {
+    // A sinc at a quarter of the new rate, under a Hann window over all taps.
+    constexpr int kAll = kTimes * kTaps;
+    for (int p = 1; p < kTimes; ++p) {
+      float every = 0, outer = 0;
+      for (int k = 0; k < kTaps; ++k) {
+        const int i = k * kTimes + p - kAll / 2;
+        const double t = static_cast<double>(i) / kTimes,
+                     window = 0.5 + 0.5 * std::cos(2 * std::numbers::pi * i / kAll),
+                     sinc = std::sin(std::numbers::pi * t) / (std::numbers::pi * t);
+        const auto tap = static_cast<float>(sinc * window);
+        taps[static_cast<std::size_t>(p - 1)][static_cast<std::size_t>(k)] = tap;
+        every += std::abs(tap);
+        if (k < kFirstNear || k >= kFirstNear + kNear) outer += std::abs(tap);
+      }
+      all = std::max(all, every);
+      far = std::max(far, outer);
     }
   }
+};
+
+// The largest magnitude of sums of `count` taps from `first` on, of a group of samples.
+template <int first, int count>
+[[gnu::always_inline]] inline float largest_sum(const float* x, const Interpolation& by) {
+  float out = 0;
+  for (const auto& taps : by.taps) {
+    std::array<float, kGroup> sums{};
+    for (int k = first; k < first + count; ++k)
+      for (std::size_t l = 0; l < kGroup; ++l)
+        sums[l] += taps[static_cast<std::size_t>(k)] * x[static_cast<std::int64_t>(l) - k];
+    out = std::max(out, lane_max(kGroup, [&](std::int64_t l) {
+                     return std::abs(sums[static_cast<std::size_t>(l)]);
+                   }));
+  }
+  return out;
+}
+
+// Returns the largest magnitude of x and between its samples, `peak` at least. Groups in which no
+// sum can be larger are passed over: with the largest sample of all that the taps reach, or with
+// the sums of the near taps and that sample for the far ones.
+MELFLOW_FOR_WIDE_VECTORS float true_peak_of(const float* x, std::int64_t n, float peak,
+                                            const Interpolation& by) {
+  constexpr std::int64_t kReach = (kTaps + kGroup - 1) / kGroup;  // groups before one
+  std::array<float, Chunk::kFrames / kGroup + kReach> most{};
+  const auto magnitude = [](const float* from) {
+    return lane_max(kGroup, [from](std::int64_t i) { return std::abs(from[i]); });
+  };
+  const std::int64_t groups = n / kGroup;
+  for (std::int64_t g = -kReach; g < groups; ++g) {
+    most[static_cast<std::size_t>(g + kReach)] = magnitude(x + g * kGroup);
+    if (g >= 0) peak = std::max(peak, most[static_cast<std::size_t>(g + kReach)]);
+  }
+  for (std::int64_t g = 0; g < groups; ++g) {
+    float around = 0;
+    for (std::int64_t k = 0; k <= kReach; ++k)
+      around = std::max(around, most[static_cast<std::size_t>(g + k)]);
+    const float* const at = x + g * kGroup;
+    if (around * by.all * kRounding <= peak) continue;
+    if ((largest_sum<kFirstNear, kNear>(at, by) + around * by.far) * kRounding <= peak) continue;
+    peak = std::max(peak, largest_sum<0, kTaps>(at, by));
+  }
+  for (std::int64_t i = groups * kGroup; i < n; ++i) {
+    peak = std::max(peak, std::abs(x[i]));
+    for (const auto& taps : by.taps) {
+      float sum = 0;
+      for (int k = 0; k < kTaps; ++k) sum += taps[static_cast<std::size_t>(k)] * x[i - k];
+      peak = std::max(peak, std::abs(sum));
+    }
+  }
+  return peak;
+}
+
+}  // namespace
+
+void TruePeakKernel::push(const Chunk& chunk) {
+  static const Interpolation by;
+  for (const float* x : chunk.channels) peak_ = true_peak_of(x, chunk.frames, peak_, by);
 }
 
 void TruePeakKernel::finish(MeasureValues& out) { out[Measure::true_peak] = peak_; }

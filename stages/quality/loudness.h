@@ -44,8 +44,9 @@ class LoudnessKernel final : public MeasuringKernel {
   void finish(MeasureValues& out) override;
 
  private:
+  // The last two values of the input, between the filters and behind them, of two channels.
   struct ChannelPair {
-    std::array<std::array<double, 2>, 4> state{};  // two filters, two values, two channels
+    std::array<std::array<double, 2>, 6> state{};
   };
   double weigh(ChannelPair& pair, const float* a, const float* b, std::int64_t n,
                std::array<double, 2> weights) const;
@@ -64,13 +65,10 @@ class LoudnessKernel final : public MeasuringKernel {
 
 class TruePeakKernel final : public MeasuringKernel {
  public:
-  TruePeakKernel();
   void push(const Chunk& chunk) override;
   void finish(MeasureValues& out) override;
 
  private:
-  static constexpr int kTimes = 4, kTaps = 24;  // of each phase
-  std::array<std::array<float, kTaps>, kTimes> phases_{};
   float peak_ = 0;
 };
 

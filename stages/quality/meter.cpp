@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipeline/base/wide_vectors.h"
 #include "stages/quality/clipping.h"
 #include "stages/quality/interruptions.h"
 #include "stages/quality/levels.h"
@@ -11,6 +12,31 @@
 #include "stages/quality/spectrum.h"
 
 namespace melflow {
+namespace {
+
+template <class Value>
+[[gnu::always_inline]] inline void take_channel_inline(const Value* samples, std::size_t channels,
+                                                       std::int64_t n, float scale, float* to) {
+  if (channels == 1)  // loops that compilers vectorise
+    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(samples[i]) * scale;
+  else if (channels == 2)
+    for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(samples[2 * i]) * scale;
+  else
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i] = static_cast<float>(samples[static_cast<std::size_t>(i) * channels]) * scale;
+}
+
+// The values of one channel of n frames.
+MELFLOW_FOR_WIDE_VECTORS void take_channel(const std::int16_t* samples, std::size_t channels,
+                                           std::int64_t n, float scale, float* to) {
+  take_channel_inline(samples, channels, n, scale, to);
+}
+MELFLOW_FOR_WIDE_VECTORS void take_channel(const float* samples, std::size_t channels,
+                                           std::int64_t n, float scale, float* to) {
+  take_channel_inline(samples, channels, n, scale, to);
+}
+
+}  // namespace
 
 QualityMeter::QualityMeter(const MeasureSet& wanted, const QualityFloors& floors, int sample_rate,
                            int channels)
@@ -48,18 +74,8 @@ void QualityMeter::take(const Value* samples, std::int64_t frames, float scale) 
   const std::size_t channels = chunk_.channels.size();
   while (frames > 0) {
     const std::int64_t n = std::min(Chunk::kFrames - chunk_.frames, frames);
-    for (std::size_t c = 0; c < channels; ++c) {
-      float* to = channel(c) + chunk_.frames;
-      if (channels == 1) {
-        for (std::int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(samples[i]) * scale;
-      } else if (channels == 2) {  // a loop that compilers vectorise
-        for (std::int64_t i = 0; i < n; ++i)
-          to[i] = static_cast<float>(samples[2 * i + static_cast<std::int64_t>(c)]) * scale;
-      } else {
-        for (std::int64_t i = 0; i < n; ++i)
-          to[i] = static_cast<float>(samples[static_cast<std::size_t>(i) * channels + c]) * scale;
-      }
-    }
+    for (std::size_t c = 0; c < channels; ++c)
+      take_channel(samples + c, channels, n, scale, channel(c) + chunk_.frames);
     chunk_.frames += n;
     samples += n * static_cast<std::int64_t>(channels);
     frames -= n;

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "pipeline/base/wide_vectors.h"
+
 namespace melflow {
 namespace {
 
@@ -28,38 +30,58 @@ constexpr double kLeastDb = -20;
 constexpr int kAtOnce = 32;  // magnitudes whose product is a normal number
 constexpr float kLeast = 1.0F / (1 << 24);
 
+using Samples = std::array<float, Chunk::kFrames>;
+
+MELFLOW_FOR_WIDE_VECTORS void add_samples(const float* x, std::int64_t step, std::int64_t count,
+                                          Samples& to) {
+  if (step == 1)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) to[i] += x[i];
+  else if (step == 2)  // loops that compilers vectorise
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) to[i] += x[2 * i];
+  else
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      to[i] += x[i * static_cast<std::size_t>(step)];
+}
+
+// Makes them magnitudes; returns their sum.
+MELFLOW_FOR_WIDE_VECTORS float take_magnitudes(Samples& of, std::int64_t count, float scale) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    of[i] = std::abs(of[i]) * scale;
+  return lane_sum(count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)]; });
+}
+
+// Multiplies every kSumLanes'th of the magnitudes in [begin, end) that are not 0, and counts them.
+// Behind `end` all are 0, up to a multiple of kSumLanes.
+MELFLOW_FOR_WIDE_VECTORS void multiply(const Samples& of, std::size_t begin, std::size_t end,
+                                       std::array<double, kSumLanes>& products,
+                                       std::array<int, kSumLanes>& counts) {
+  products.fill(1);
+  counts.fill(0);
+  for (std::size_t k = begin; k < end; k += kSumLanes)
+    for (std::size_t l = 0; l < kSumLanes; ++l) {
+      const float x = of[k + l];
+      products[l] *= static_cast<double>(x > 0 ? (x > kLeast ? x : kLeast) : 1.0F);
+      counts[l] += x > 0 ? 1 : 0;
+    }
+}
+
 }  // namespace
 
-// How amplitudes are distributed does not need more than 16,000 a second.
-SnrKernel::SnrKernel(int sample_rate) : step_(std::max(1, sample_rate / 16'000)) {}
+// How amplitudes are distributed does not need more than 8,000 a second.
+SnrKernel::SnrKernel(int sample_rate) : step_(std::max(1, sample_rate / 8000)) {}
 
 void SnrKernel::push(const Chunk& chunk) {
-  const auto scale = 1.0F / static_cast<float>(chunk.channels.size());
-  std::array<float, Chunk::kFrames> mean{};
+  Samples mean{};
   const std::int64_t first = (step_ - chunk.start % step_) % step_;
   const std::int64_t count = (chunk.frames - first + step_ - 1) / step_;
-  for (const float* x : chunk.channels)
-    for (std::int64_t i = 0; i < count; ++i)
-      mean[static_cast<std::size_t>(i)] += x[first + i * step_];
-  for (std::int64_t i = 0; i < count; ++i) {
-    float& x = mean[static_cast<std::size_t>(i)];
-    x = std::abs(x) * scale;
-  }
-  sum_ += lane_sum(count, [&](std::int64_t i) { return mean[static_cast<std::size_t>(i)]; });
+  for (const float* x : chunk.channels) add_samples(x + first, step_, count, mean);
+  sum_ += take_magnitudes(mean, count, 1.0F / static_cast<float>(chunk.channels.size()));
   // One logarithm of a product in place of many: a magnitude of 0 is left out as a factor of 1.
-  for (std::int64_t i = 0; i < count; i += kSumLanes * kAtOnce) {
+  const auto end = static_cast<std::size_t>(count);
+  for (std::size_t i = 0; i < end; i += kSumLanes * kAtOnce) {
     std::array<double, kSumLanes> products;
-    products.fill(1);
-    std::array<int, kSumLanes> counts{};
-    const std::int64_t end = std::min<std::int64_t>(i + kSumLanes * kAtOnce, count);
-    for (std::int64_t k = i; k < end; k += kSumLanes)
-      for (std::int64_t l = 0; l < kSumLanes; ++l) {
-        // Behind the last one all are 0.
-        const float x = mean[static_cast<std::size_t>(k + l)];
-        const auto lane = static_cast<std::size_t>(l);
-        products[lane] *= static_cast<double>(x > 0 ? std::max(x, kLeast) : 1.0F);
-        counts[lane] += x > 0 ? 1 : 0;
-      }
+    std::array<int, kSumLanes> counts;
+    multiply(mean, i, std::min(i + kSumLanes * kAtOnce, end), products, counts);
     for (std::size_t l = 0; l < kSumLanes; ++l) {
       logs_ += std::log(products[l]);
       count_ += counts[l];

@@ -4,12 +4,32 @@
 #include <cmath>
 #include <numbers>
 
+#include "pipeline/base/wide_vectors.h"
+
 namespace melflow {
 namespace {
 
-constexpr int kHumFrame = 1024;    // samples of about 1 kHz
+constexpr int kHumFrame = 1024;    // samples of about 1 kHz, half of them also of the frame before
+constexpr int kLeastHumFrames = 3;
 constexpr double kHumRate = 1000;  // [Hz]
 constexpr double kBelowStrongest = 1e-8, kAboveRounding = 10;
+
+MELFLOW_FOR_WIDE_VECTORS void multiply(const float* a, const float* b, std::size_t n, float* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
+}
+
+MELFLOW_FOR_WIDE_VECTORS void powers(const float* bins, std::size_t n, float* out) {
+  for (std::size_t k = 0; k < n; ++k)
+    out[k] = bins[2 * k] * bins[2 * k] + bins[2 * k + 1] * bins[2 * k + 1];
+}
+
+MELFLOW_FOR_WIDE_VECTORS void add(const float* values, std::size_t n, double* to) {
+  for (std::size_t k = 0; k < n; ++k) to[k] += static_cast<double>(values[k]);
+}
+
+MELFLOW_FOR_WIDE_VECTORS float sum_of(const float* x, std::int64_t n) {
+  return lane_sum(n, [x](std::int64_t i) { return x[i]; });
+}
 
 }  // namespace
 
@@ -27,12 +47,9 @@ PowerSpectrum::PowerSpectrum(int size)
 }
 
 const std::vector<float>& PowerSpectrum::of(const float* in) {
-  for (int i = 0; i < size_; ++i) frame_.data()[i] = in[i] * window_[static_cast<std::size_t>(i)];
+  multiply(in, window_.data(), window_.size(), frame_.data());
   fft_.execute(frame_.data(), bins_.data(), work_);
-  for (std::size_t k = 0; k < power_.size(); ++k) {
-    const float re = bins_.data()[2 * k], im = bins_.data()[2 * k + 1];
-    power_[k] = re * re + im * im;
-  }
+  powers(bins_.data(), power_.size(), power_.data());
   return power_;
 }
 
@@ -41,12 +58,14 @@ BandwidthKernel::BandwidthKernel(int sample_rate)
       spectrum_(static_cast<int>(Chunk::kFrames)),
       sums_(static_cast<std::size_t>(Chunk::kFrames / 2 + 1)) {}
 
-// Looks at one channel of each chunk in turn, so that the cost does not grow with channels.
+// Looks at every second chunk, and at one channel of each in turn: the cost does not grow with
+// channels.
 void BandwidthKernel::push(const Chunk& chunk) {
-  if (chunk.frames < Chunk::kFrames) return;
   const auto number = static_cast<std::size_t>(chunk.start / Chunk::kFrames);
-  const std::vector<float>& power = spectrum_.of(chunk.channels[number % chunk.channels.size()]);
-  for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] += power[k];
+  if (chunk.frames < Chunk::kFrames || number % 2 != 0) return;
+  const std::vector<float>& power =
+      spectrum_.of(chunk.channels[number / 2 % chunk.channels.size()]);
+  add(power.data(), sums_.size(), sums_.data());
   ++frames_;
 }
 
@@ -77,10 +96,7 @@ HumKernel::HumKernel(int sample_rate)
 void HumKernel::push(const Chunk& chunk) {
   for (std::int64_t at = 0; at < chunk.frames;) {
     const std::int64_t n = std::min<std::int64_t>(step_ - fill_, chunk.frames - at);
-    for (const float* channel : chunk.channels) {
-      const float* x = channel + at;
-      sum_ += lane_sum(n, [x](std::int64_t i) { return x[i]; });
-    }
+    for (const float* x : chunk.channels) sum_ += sum_of(x + at, n);
     at += n;
     fill_ += static_cast<int>(n);
     if (fill_ < step_) return;
@@ -92,7 +108,7 @@ void HumKernel::push(const Chunk& chunk) {
     for (std::size_t k = 0; k < logs_.size(); ++k)
       logs_[k] += std::log10(static_cast<double>(power[k]) + 1e-12);
     ++frames_;
-    frame_.clear();
+    frame_.erase(frame_.begin(), frame_.begin() + kHumFrame / 2);
   }
 }
 
@@ -120,7 +136,7 @@ double HumKernel::stands_out(double hz) const {
 }
 
 void HumKernel::finish(MeasureValues& out) {
-  if (frames_ == 0) return;
+  if (frames_ < kLeastHumFrames) return;
   const double at50 = stands_out(50), at60 = stands_out(60);
   out[Measure::hum] = static_cast<float>(std::max({at50, at60, 0.0}));
   out[Measure::hum_hz] = at50 >= at60 ? 50.0F : 60.0F;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <random>
 #include <vector>
 
 #include "stages/quality/meter.h"
@@ -113,8 +114,14 @@ TEST_CASE("loudness: Tech 3341, cases 10 and 13, the greatest value wherever a t
 TEST_CASE("loudness: Tech 3341, cases 11 and 14, tones that become louder") {
   std::vector<Stretch> eleven, fourteen;
   for (int i = 0; i < 20; ++i) {
-    eleven.insert(eleven.end(), {{i * 0.15, -200}, {3, -38.0 + i}, {3 - i * 0.15, -200}});
-    fourteen.insert(fourteen.end(), {{i * 0.02, -200}, {0.4, -38.0 + i}, {0.4 - i * 0.02, -200}});
+    CAPTURE(i);
+    const std::vector<Stretch> of_11{{i * 0.15, -200}, {3, -38.0 + i}, {3 - i * 0.15, -200}},
+        of_14{{i * 0.02, -200}, {0.4, -38.0 + i}, {0.4 - i * 0.02, -200}};
+    // What a meter should show one after the other are the values of recordings of one tone.
+    check_near(loudness_of(tones(of_11))[Measure::loudness_short_term], -38 + i, 0.1, 0.1);
+    check_near(loudness_of(tones(of_14))[Measure::loudness_momentary], -38 + i, 0.1, 0.1);
+    eleven.insert(eleven.end(), of_11.begin(), of_11.end());
+    fourteen.insert(fourteen.end(), of_14.begin(), of_14.end());
   }
   check_near(loudness_of(tones(eleven))[Measure::loudness_short_term], -19, 0.1, 0.1);
   check_near(loudness_of(tones(fourteen))[Measure::loudness_momentary], -19, 0.1, 0.1);
@@ -142,6 +149,72 @@ TEST_CASE("loudness: Tech 3341, cases 15 to 19, true peak of tones between sampl
     }
     check_near(20 * std::log10(loudness_of(samples)[Measure::true_peak]), row.expected, 0.4, 0.2);
   }
+}
+
+TEST_CASE("loudness: Tech 3341, cases 20 to 23, true peak of a burst, by where samples are taken") {
+  // A sine of fs/6 at 0.5, and in the middle of it one period of fs/4 at 1, continuous in phase, at
+  // 4 times the rate; without what is above fs/2, each fourth sample from 0, 1, 2 or 3 on.
+  constexpr int kTimes = 4, kFrames = kRate / 4, kRamp = kTimes * kRate / 100, kHalf = 512;
+  constexpr int kBurst = kTimes * kFrames / 2 / (6 * kTimes) * (6 * kTimes);
+  std::vector<double> high;
+  for (int i = 0; i < kTimes * kFrames; ++i) {
+    const int from = i - kBurst;
+    const double ramp = std::min({1.0, static_cast<double>(i) / kRamp,
+                                  static_cast<double>(kTimes * kFrames - 1 - i) / kRamp});
+    const bool is_burst = from >= 0 && from < 4 * kTimes;
+    const int phase = from < 0 ? i : from - 4 * kTimes;
+    high.push_back(ramp *
+                   (is_burst ? std::sin(2 * std::numbers::pi * from / (4 * kTimes))
+                             : 0.5 * std::sin(2 * std::numbers::pi * phase / (6 * kTimes))));
+  }
+  std::vector<double> low_pass;
+  for (int k = -kHalf; k <= kHalf; ++k) {
+    const double t = std::numbers::pi * k / kTimes,
+                 window = 0.5 + 0.5 * std::cos(std::numbers::pi * k / (kHalf + 1));
+    low_pass.push_back((k == 0 ? 1 : std::sin(t) / t) / kTimes * window);
+  }
+  for (int first = 0; first < kTimes; ++first) {
+    CAPTURE(first);
+    std::vector<float> samples;
+    for (int at = first; at < kTimes * kFrames; at += kTimes) {
+      double sum = 0;
+      for (int k = -kHalf; k <= kHalf; ++k)
+        if (at + k >= 0 && at + k < kTimes * kFrames)
+          sum += low_pass[static_cast<std::size_t>(k + kHalf)] *
+                 high[static_cast<std::size_t>(at + k)];
+      samples.insert(samples.end(), 2, static_cast<float>(sum));
+    }
+    check_near(20 * std::log10(loudness_of(samples)[Measure::true_peak]), 0, 0.4, 0.2);
+  }
+}
+
+TEST_CASE("loudness: true peak is that of all sums, although most are passed over") {
+  // The definition, at every sample: 24 taps for each of 3 phases, a sinc under a Hann window.
+  std::mt19937 random(5);
+  std::normal_distribution<float> draw;
+  for (const std::int64_t frames : {1, 15, 17, 2048, 5003})
+    for (const float loud : {0.0F, 0.3F, 3.0F}) {
+      CAPTURE(frames);
+      CAPTURE(loud);
+      std::vector<float> samples;
+      for (std::int64_t i = 0; i < frames; ++i)
+        samples.push_back(0.1F * draw(random) * (i % 700 < 20 ? loud : 1.0F));
+      double most = 0;
+      for (std::int64_t i = 0; i < frames; ++i) {
+        most = std::max(most, static_cast<double>(std::abs(samples[static_cast<std::size_t>(i)])));
+        for (int p = 1; p < 4; ++p) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < 24 && k <= i; ++k) {
+            const double t = static_cast<double>(4 * k + p - 48) / 4 * std::numbers::pi;
+            sum += samples[static_cast<std::size_t>(i - k)] * std::sin(t) / t *
+                   (0.5 + 0.5 * std::cos(t / 12));
+          }
+          most = std::max(most, std::abs(sum));
+        }
+      }
+      CHECK(loudness_of(samples, kRate, 1)[Measure::true_peak] ==
+            doctest::Approx(most).epsilon(1e-5));
+    }
 }
 
 TEST_CASE("loudness: Tech 3342, cases 1 to 4, the range") {
