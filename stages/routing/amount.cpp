@@ -64,6 +64,8 @@ std::string unit_of(std::string_view text) {
   return read ? std::string(read->second) : "";
 }
 
+bool is_in_unit(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '%'; }
+
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -110,8 +112,7 @@ std::optional<End> take_end(Fact fact, std::string_view& rest) {
   out.text = rest.substr(0, n);
   rest = trimmed(rest.substr(n));
   std::size_t letters = 0;
-  while (letters < rest.size() && std::isalpha(static_cast<unsigned char>(rest[letters])) != 0)
-    ++letters;
+  while (letters < rest.size() && is_in_unit(rest[letters])) ++letters;
   if (const std::string_view unit = rest.substr(0, letters);
       !unit.empty() && (factor(fact, unit) > 0 || is_level(fact, unit))) {
     out.text += unit;
@@ -175,8 +176,7 @@ std::string why_no_amount(const std::string& key, Fact fact, std::string_view te
   const bool is_negative = text.starts_with('-');
   const Value value = Value::scalar(std::string(trimmed(text.substr(is_negative ? 1 : 0))));
   const auto read = detail::number_and_unit(value);
-  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
-  if (!read || !std::all_of(read->second.begin(), read->second.end(), is_letter)) return {};
+  if (!read || !std::all_of(read->second.begin(), read->second.end(), is_in_unit)) return {};
   if (is_level(fact, read->second)) return {};
   if (is_negative && fact != Fact::target && fact != Fact::decibels)
     return fmt::format("{} is less than 0; write 0 or more{}", excerpt(text),

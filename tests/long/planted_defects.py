@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants defects in real recordings and looks whether `quality` finds them, and what it finds in the recordings as they are.
 
-In:  planted_defects.py MELFLOW AUDIO [--count 10000] [--seed 1] [--json FILE] [--keep FOLDER]
+In:  planted_defects.py MELFLOW AUDIO [--count 10000] [--seed 1] [--kinds REGEX] [--processes 2] [--json FILE] [--keep FOLDER]
      AUDIO: a folder with unpacked packages of Debian (tests/support/fetch_audio.sh; PACKAGES below). Needs numpy, soundfile, h5py and, for
      G.722, FFmpeg's program.
 Out: two tables, as docs/quality.md has them: of each kind of defect and strength how many were found, with the right place and value; and of
@@ -16,6 +16,7 @@ recordings in which it could not be told, such as a click in a burst (`fits`). W
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import math
 import pathlib
@@ -446,15 +447,13 @@ def difference(x):
     return rms(a - b) / max(1e-20, rms(x / 32768))
 
 
-def is_repeated(x, rate):
-    """Whether a stretch of 5 to 500 ms equals the one before, sample by sample, and is no constant."""
-    y = x[:, 0].astype(np.int32)
-    moves = np.concatenate([[0], np.cumsum(np.diff(y) != 0)])
-    for lag in range(max(8, rate // 200), min(len(y) // 2, rate // 2) + 1):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], (y[lag:] == y[:-lag]).astype(np.int8), [0]])))
-        for begin, end in zip(edges[::2], edges[1::2]):
-            if end - begin >= lag and moves[end - 1] - moves[begin] > lag // 8:
-                return True
+def is_repeated(x, rate, own):
+    """Whether a stretch of 5 to 500 ms from the place that was found equals the one before, sample by sample."""
+    y = x[:, 0]
+    at = round(own["repeat_at"] * rate)
+    for lag in range(max(8, rate // 200), min(at, rate // 2) + 1):
+        if np.array_equal(y[at:at + 8], y[at - lag:at - lag + 8]) and np.array_equal(y[at:at + lag], y[at - lag:at]):
+            return True
     return False
 
 
@@ -480,18 +479,18 @@ def lines(x, rate, hz):
 
 
 CONFIRMED = {
-    "clipping at full scale": lambda x, rate: clipped_truth(x, rate)["clipped_share"][0] > 0.0001,
-    "clipping, then 6 dB down": lambda x, rate: clipped_truth(x, rate)["clipped_share"][0] > 0.0001,
-    "offset": lambda x, rate: np.max(np.abs(as_float(x).mean(axis=0))) > 0.01,
-    "dead air": lambda x, rate: silence_truth(x, rate, -80)[0] > 2,
-    "a long pause": lambda x, rate: silence_truth(x, rate, -50)[0] > 5,
-    "dead channel": lambda x, rate: np.min(np.square(as_float(x)).mean(axis=0)) < 1e-8,
-    "equal channels": lambda x, rate: x.shape[1] == 2 and difference(x) < 10 ** -2.4,
-    "inverted channel": lambda x, rate: correlation(x) < -0.9,
+    "clipping at full scale": lambda x, rate, own: clipped_truth(x, rate)["clipped_share"][0] > 0.0001,
+    "clipping, then 6 dB down": lambda x, rate, own: clipped_truth(x, rate)["clipped_share"][0] > 0.0001,
+    "offset": lambda x, rate, own: np.max(np.abs(as_float(x).mean(axis=0))) > 0.01,
+    "dead air": lambda x, rate, own: silence_truth(x, rate, -80)[0] > 2,
+    "a long pause": lambda x, rate, own: silence_truth(x, rate, -50)[0] > 5,
+    "dead channel": lambda x, rate, own: np.min(np.square(as_float(x)).mean(axis=0)) < 1e-8,
+    "equal channels": lambda x, rate, own: x.shape[1] == 2 and difference(x) < 10 ** -2.4,
+    "inverted channel": lambda x, rate, own: correlation(x) < -0.9,
     "repeated stretch": is_repeated,
-    "band limit": lambda x, rate: share_above(x, rate, 0.8)[0] < 2e-8 or share_above(x, rate, 0.8)[1] < 15 * 2048 * 0.375 / 12 / 32768 ** 2,
-    "noise": lambda x, rate: range_of_levels(x, rate) < 20,
-    "hum": lambda x, rate: max(lines(x, rate, 50), lines(x, rate, 60)) > 10,
+    "band limit": lambda x, rate, own: share_above(x, rate, 0.8)[0] < 2e-8 or share_above(x, rate, 0.8)[1] < 15 * 2048 * 0.375 / 12 / 32768 ** 2,
+    "noise": lambda x, rate, own: range_of_levels(x, rate) < 20,
+    "hum": lambda x, rate, own: max(lines(x, rate, 50), lines(x, rate, 60)) > 10,
 }
 
 
@@ -539,36 +538,63 @@ def main():
     parser.add_argument("audio", type=pathlib.Path)
     parser.add_argument("--count", type=int, default=10000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--kinds", help="a regular expression: only kinds whose name it finds")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
-    kinds = [k for k in KINDS.values() if not options.kinds or re.search(options.kinds, k["name"])]
-
+    kinds = kinds_of(options)
     total = sum(pieces for _, pieces in files(options.audio))
     chosen = set(np.random.default_rng(options.seed).permutation(total)[:options.count].tolist())
     print(f"{total} recordings, {len(chosen)} of them chosen", file=sys.stderr, flush=True)
 
     cells = collections.defaultdict(collections.Counter)
     rows, false = [], collections.defaultdict(list)
-    random = np.random.default_rng(options.seed)
-    turn = collections.Counter()
-    waiting = []
-    for recording in recordings(options.audio, chosen):
-        waiting.append(recording)
-        if len(waiting) == BATCH:
-            judge(options, kinds, waiting, random, turn, cells, rows, false)
-            waiting = []
-    if waiting:
-        judge(options, kinds, waiting, random, turn, cells, rows, false)
+    with concurrent.futures.ProcessPoolExecutor(options.processes) as pool:
+        waiting = collections.deque()
+
+        def take():
+            of_batch, rows_of_batch, false_of_batch = waiting.popleft().result()
+            for cell, counts in of_batch.items():
+                cells[cell] += counts
+            rows.extend(rows_of_batch)
+            for name, ones in false_of_batch.items():
+                false[name] += ones
+            print(".", end="", file=sys.stderr, flush=True)
+
+        for number, batch in enumerate(batches(recordings(options.audio, chosen))):
+            waiting.append(pool.submit(judge, options, batch, number))
+            if len(waiting) > options.processes:
+                take()
+        while waiting:
+            take()
     ok = report(kinds, cells, false, len(chosen))
     if options.json:
         options.json.write_text(json.dumps({"planted": rows, "untouched": false}, indent=1))
     sys.exit(0 if ok else 1)
 
 
-def judge(options, kinds, batch, random, turn, cells, rows, false):
-    """Plants, measures and compares the recordings of a batch."""
+def batches(of):
+    batch = []
+    for recording in of:
+        batch.append(recording)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def kinds_of(options):
+    return [k for k in KINDS.values() if not options.kinds or re.search(options.kinds, k["name"])]
+
+
+def judge(options, batch, number):
+    """Plants, measures and compares the recordings of a batch: counts by kind and strength, what was missed or wrong, and what is found untouched."""
+    kinds = kinds_of(options)
+    random = np.random.default_rng([options.seed, number])
+    turn, cells, rows, false = collections.Counter(), collections.defaultdict(collections.Counter), [], collections.defaultdict(list)
+    kinds = kinds[number % len(kinds):] + kinds[:number % len(kinds)]
     with tempfile.TemporaryDirectory(dir=options.keep and options.keep.parent) as temp:
         folder = pathlib.Path(temp)
         lines, planted = [], {}
@@ -581,7 +607,7 @@ def judge(options, kinds, batch, random, turn, cells, rows, false):
                     break
             else:
                 continue
-            strength = min(range(3), key=lambda s: turn[what["name"], s])
+            strength = min(((s + number) % 3 for s in range(3)), key=lambda s: turn[what["name"], s])
             turn[what["name"], strength] += 1
             y, truth = what["plant"](x, rate, strength, random)
             said = truth.pop("name", None)
@@ -599,7 +625,7 @@ def judge(options, kinds, batch, random, turn, cells, rows, false):
             for what in kinds:
                 if re.search(what["among"], name) and is_found(what, own, rate):
                     confirm = CONFIRMED.get(what["name"])
-                    false[what["name"]].append({"name": name, "rate": rate, "confirmed": bool(confirm and confirm(x, rate)), **own})
+                    false[what["name"]].append({"name": name, "rate": rate, "confirmed": bool(confirm and confirm(x, rate, own)), **own})
                     if not false[what["name"]][-1]["confirmed"]:
                         keep(options, folder / f"{i}.wav", f"untouched {what['name']} {name}")
             if i not in planted:
@@ -621,6 +647,7 @@ def judge(options, kinds, batch, random, turn, cells, rows, false):
                              "truth": truth, "got": got})
                 if strength > 0:
                     keep(options, folder / file, f"{STRENGTHS[strength]} {what['name']} {name}")
+    return cells, rows, false
 
 
 def keep(options, path, name):

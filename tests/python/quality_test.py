@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import sys
 import tarfile
 import unittest
 
@@ -53,7 +54,8 @@ class QualityTest(corpus.CorpusTest):
 
         source = pathlib.Path(self.path("source.py"))
         source.write_text(SOURCE, encoding="utf-8")
-        self.run_program(self.text("python.h5", f"call: \"{source}:clips\", arguments: {{folder: {self.root}}}"))
+        self.run_program(self.text("python.h5", f"call: \"{source}:clips\", arguments: {{folder: {self.root}}}"),
+                         env={**os.environ, "MELFLOW_PYTHON": sys.executable})
         self.assertEqual(self.columns("python.h5")[0], expected)
 
     def test_parts_that_are_merged_have_them(self):
@@ -66,7 +68,8 @@ class QualityTest(corpus.CorpusTest):
 
     def test_melflow_run_has_them(self):
         self.run_program(self.text("program.h5"))
-        melflow.run(self.yaml(self.text("run.h5")))
+        with self.assertWarnsRegex(UserWarning, "gave no rows"):
+            melflow.run(self.yaml(self.text("run.h5")))
         self.assertEqual(self.columns("run.h5"), self.columns("program.h5"))
 
 

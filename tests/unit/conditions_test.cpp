@@ -17,6 +17,8 @@ std::string key_of(Fact fact) {
          : fact == Fact::size        ? "size"
          : fact == Fact::sample_rate ? "rate"
          : fact == Fact::channels    ? "channels"
+         : fact == Fact::share       ? "quality.clipped_share"
+         : fact == Fact::decibels    ? "quality.loudness"
                                      : "target.level";
 }
 
@@ -85,6 +87,11 @@ TEST_CASE("conditions: a range that is written otherwise has a hint that says wh
       {Fact::target, "-5--1", "-5..-1"},
       {Fact::target, "-5-5", "-5..5"},
       {Fact::target, "-5...-1.5", "-5..-1.5"},
+      {Fact::share, "1%...5%", "1%..5%"},
+      {Fact::share, "1-5%", "1%..5%"},
+      {Fact::decibels, "-30dB...-20dB", "-30dB..-20dB"},
+      {Fact::decibels, ">= -30 LUFS, <= -16 LUFS", "-30LUFS..-16LUFS"},
+      {Fact::decibels, "-16LUFS..-30LUFS", "-30LUFS..-16LUFS"},
       // The meaning is unclear, or it is no range.
       {Fact::duration, "1s-15", ""},
       {Fact::duration, ".5...", ""},
@@ -120,6 +127,8 @@ TEST_CASE("conditions: every hint can be written, whatever numbers, units and si
                        {Fact::size, {"", "B", "KiB", "MB", "s"}},
                        {Fact::sample_rate, {"", "Hz", "kHz", "khz"}},
                        {Fact::channels, {"", "s"}},
+                       {Fact::share, {"", "%", " %", "dB"}},
+                       {Fact::decibels, {"", "dB", "LUFS", " LU", "%"}},
                        {Fact::target, {"", "s"}}};
   std::size_t hints = 0;
   for (const auto& [fact, units] : all)
@@ -139,6 +148,46 @@ TEST_CASE("conditions: every hint can be written, whatever numbers, units and si
               CHECK(problem(fact, hint) == "");
             }
   CHECK(hints > 1000);
+}
+
+TEST_CASE("conditions: measures have the units of what they are") {
+  struct Row {
+    const char *measure, *text, *problem;
+  };
+  const Row rows[] = {
+      {"clipped_share", "< 0.1%", ""},
+      {"clipped_share", "0..0.5", ""},
+      {"clipped_share", "0%..5 %", ""},
+      {"clipped_share", "> 1dB", "'dB' is not a unit of quality.clipped_share; its units are %"},
+      {"clipped_share", "> -1%", "0 or more"},
+      {"snr", "> 10dB", ""},
+      {"snr", "> -5", ""},
+      {"snr", "> 10%", "'%' is not a unit of quality.snr; its units are dB, LU, LUFS"},
+      {"loudness", "-30 LUFS..-16 LUFS", ""},
+      {"loudness_range", "< 20 LU", ""},
+      {"peak", "< -1dB", ""},
+      {"peak", "0.1..0.99", ""},
+      {"peak", "< 1kHz", "is not a unit of quality.peak; its units are dB, dBFS"},
+      {"bandwidth", "> 7kHz", ""},
+      {"bandwidth", "> 7s", "its units are Hz, kHz"},
+      {"silent_longest", "< 2s", ""},
+      {"silent_longest", "< 2Hz", "its units are s, ms, min, h"},
+      {"clicks", "< 1", ""},
+      {"clicks", "< 1s", "quality.clicks"},
+      {"rate_ratio", "0.99..1.01", ""},
+      {"rate_ratio", "< 1%", "quality.rate_ratio"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.measure);
+    CAPTURE(row.text);
+    Value map = Value::map({});
+    map.set(fmt::format("quality.{}", row.measure), Value::scalar(row.text, {}, true));
+    Conditions out;
+    const std::string message = Conditions::parse(map, out);
+    CAPTURE(message);
+    CHECK(message.empty() == std::string(row.problem).empty());
+    CHECK(message.find(row.problem) != message.npos);
+  }
 }
 
 TEST_CASE("conditions: what a list of lengths is told to be written as can be written") {
