@@ -60,7 +60,8 @@ constexpr MeasureInfo kTable[] = {
      "begin of the first of them [s]", kOwn},
     {"clicks", Unit::count, Kernel::clicks, true, "quality.clicks",
      "stretches of 1 ms whose largest second difference of samples is 0.02 or more, 8 times the "
-     "largest from 2 ms to 10 ms before and after, and from 3 samples to 1 ms beside it. So plosives and clicks of the tongue are none, nor is a "
+     "largest from 2 ms to 10 ms before and after, and from 3 samples to 1 ms beside it. So "
+     "plosives and clicks of the tongue are none, nor is a "
      "click that a resampler or a codec has spread; the first and last 2 ms do not count",
      kOwn},
     {"click_at", Unit::seconds, Kernel::clicks, true, "quality.click_at",
@@ -73,13 +74,15 @@ constexpr MeasureInfo kTable[] = {
      "Kim and Stern 2008, Robust signal-to-noise ratio estimation based on waveform amplitude "
      "distribution analysis"},
     {"bandwidth", Unit::hertz, Kernel::bandwidth, true, "quality.bandwidth",
-     "highest frequency whose mean power, in every second stretch of 2048 samples, is at most 80 dB "
+     "highest frequency whose mean power, in every second stretch of 2048 samples, is at most 80 "
+     "dB "
      "below the strongest one's, and 10 dB above that of the rounding to 16 bits [Hz]; none where "
      "all is below",
      kOwn},
     {"hum", Unit::decibels, Kernel::hum, true, "quality.hum",
      "how far at least two of the first five multiples of 50 or 60 Hz stand above the median of "
-     "what is 4 to 12 Hz beside them, in the mean logarithmic power of seconds that overlap by half "
+     "what is 4 to 12 Hz beside them, in the mean logarithmic power of seconds that overlap by "
+     "half "
      "[dB]; none for less than 2 s",
      kOwn},
     {"hum_hz", Unit::hertz, Kernel::hum, true, "quality.hum_hz",

@@ -58,7 +58,7 @@ class RepeatKernel final : public MeasuringKernel {
     std::uint32_t hash = 0;
     std::int64_t at = -1;
   };
-  std::vector<Seen> seen_;  // by the low bits of the hash
+  std::vector<Seen> seen_;            // by the low bits of the hash
   std::int64_t lag_ = 0, equal_ = 0;  // the match under way: its lag, and the length so far
   std::int64_t begin_ = 0;
   EventCount events_;

@@ -101,7 +101,11 @@ double LoudnessKernel::weigh(ChannelPair& pair, const float* a, const float* b, 
     z2 = z1, z1 = z;
     sum += z * z;
   }
-  pair.state = {{{x1[0], x1[1]}, {x2[0], x2[1]}, {y1[0], y1[1]}, {y2[0], y2[1]}, {z1[0], z1[1]},
+  pair.state = {{{x1[0], x1[1]},
+                 {x2[0], x2[1]},
+                 {y1[0], y1[1]},
+                 {y2[0], y2[1]},
+                 {z1[0], z1[1]},
                  {z2[0], z2[1]}}};
   // Filters that ring out in silence would become slow, and their values mean nothing.
   for (auto& values : pair.state)
@@ -168,11 +172,11 @@ void LoudnessKernel::finish(MeasureValues& out) {
 
 namespace {
 
-constexpr int kTimes = 4, kTaps = 24;         // of each phase
-constexpr int kNear = 6;                      // taps in the middle
+constexpr int kTimes = 4, kTaps = 24;  // of each phase
+constexpr int kNear = 6;               // taps in the middle
 constexpr int kFirstNear = (kTaps - kNear) / 2;
-constexpr std::int64_t kGroup = 16;           // samples that are looked at together
-constexpr float kRounding = 1 + 1e-5F;        // of the sums, in single precision
+constexpr std::int64_t kGroup = 16;     // samples that are looked at together
+constexpr float kRounding = 1 + 1e-5F;  // of the sums, in single precision
 
 // The phases between samples, and what bounds their sums.
 struct Interpolation {

@@ -45,8 +45,7 @@ MELFLOW_FOR_WIDE_VECTORS void add_samples(const float* x, std::int64_t step, std
 
 // Makes them magnitudes; returns their sum.
 MELFLOW_FOR_WIDE_VECTORS float take_magnitudes(Samples& of, std::int64_t count, float scale) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-    of[i] = std::abs(of[i]) * scale;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) of[i] = std::abs(of[i]) * scale;
   return lane_sum(count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)]; });
 }
 

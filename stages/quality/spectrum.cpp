@@ -9,7 +9,7 @@
 namespace melflow {
 namespace {
 
-constexpr int kHumFrame = 1024;    // samples of about 1 kHz, half of them also of the frame before
+constexpr int kHumFrame = 1024;  // samples of about 1 kHz, half of them also of the frame before
 constexpr int kLeastHumFrames = 3;
 constexpr double kHumRate = 1000;  // [Hz]
 constexpr double kBelowStrongest = 1e-8, kAboveRounding = 10;

@@ -163,9 +163,8 @@ TEST_CASE("loudness: Tech 3341, cases 20 to 23, true peak of a burst, by where s
                                   static_cast<double>(kTimes * kFrames - 1 - i) / kRamp});
     const bool is_burst = from >= 0 && from < 4 * kTimes;
     const int phase = from < 0 ? i : from - 4 * kTimes;
-    high.push_back(ramp *
-                   (is_burst ? std::sin(2 * std::numbers::pi * from / (4 * kTimes))
-                             : 0.5 * std::sin(2 * std::numbers::pi * phase / (6 * kTimes))));
+    high.push_back(ramp * (is_burst ? std::sin(2 * std::numbers::pi * from / (4 * kTimes))
+                                    : 0.5 * std::sin(2 * std::numbers::pi * phase / (6 * kTimes))));
   }
   std::vector<double> low_pass;
   for (int k = -kHalf; k <= kHalf; ++k) {
