@@ -1,10 +1,12 @@
-// Measures the stage quality: one measure's kernel at a time, the default set and all, on 44.1 kHz stereo in int16.
+// Measures the stage quality: one measure's kernel at a time, the default set and all, on 44.1 kHz
+// stereo in int16.
 //
 //   quality/NAME   a recording of 10 s from samples in cache to its values
 //
 // The relevant figure is real_time: seconds of audio a second of one core.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
