@@ -75,9 +75,8 @@ constexpr MeasureInfo kTable[] = {
      "distribution analysis"},
     {"bandwidth", Unit::hertz, Kernel::bandwidth, true, "quality.bandwidth",
      "highest frequency whose mean power, in every second stretch of 2048 samples, is at most 80 "
-     "dB "
-     "below the strongest one's, and 10 dB above that of the rounding to 16 bits [Hz]; none where "
-     "all is below",
+     "dB below the strongest one's, and 10 dB above that of the rounding to 16 bits [Hz]; none "
+     "where all is below",
      kOwn},
     {"hum", Unit::decibels, Kernel::hum, true, "quality.hum",
      "how far at least two of the first five multiples of 50 or 60 Hz stand above the median of "
