@@ -107,6 +107,10 @@ constexpr MeasureInfo kTable[] = {
     {"true_peak", Unit::level, Kernel::true_peak, false, "quality.true_peak",
      "largest magnitude between samples, at 4 times the sample rate; full scale is 1",
      "ITU-R BS.1770-5, annex 2"},
+    {"speech_share", Unit::share, Kernel::marks, false, "quality.speech_share",
+     "share of the recording that is speech, by the stage `vad`; measured by the stage "
+     "`speech_share` behind it",
+     kOwn},
 };
 static_assert(std::size(kTable) == kMeasureCount);
 
@@ -142,6 +146,12 @@ const char* to_text(MeasureUnit unit) {
 MeasureSet default_measures() {
   MeasureSet out;
   for (std::size_t i = 0; i < kMeasureCount; ++i) out.set(i, kTable[i].is_default);
+  return out;
+}
+
+MeasureSet decoded_measures() {
+  MeasureSet out;
+  for (std::size_t i = 0; i < kMeasureCount; ++i) out.set(i, kTable[i].kernel != Kernel::marks);
   return out;
 }
 

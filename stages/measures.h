@@ -47,6 +47,7 @@ enum class Measure : unsigned char {
   loudness_momentary,
   loudness_short_term,
   true_peak,
+  speech_share,
   count
 };
 inline constexpr std::size_t kMeasureCount = static_cast<std::size_t>(Measure::count);
@@ -74,7 +75,8 @@ enum class MeasureKernel : unsigned char {
   hum,
   loudness,
   true_peak,
-  facts
+  facts,
+  marks  ///< of what a stage has marked, by the stage speech_share
 };
 
 struct MeasureInfo {
@@ -99,6 +101,8 @@ const char* to_text(MeasureUnit unit);
 
 using MeasureSet = std::bitset<kMeasureCount>;
 MeasureSet default_measures();
+/// All that the stage quality measures.
+MeasureSet decoded_measures();
 
 /// The values of a recording; NaN for one that was not measured, or has none for this recording.
 struct MeasureValues {

@@ -176,15 +176,15 @@ std::vector<std::string> chosen_measures(const CheckArguments& arguments) {
   return out;
 }
 
+constexpr const char* kSpeech = "speech_share";
+
 // These and those that a condition is about.
-Value measures_of(const CheckArguments& arguments, const std::vector<Criterion>& wanted) {
-  std::vector<Value> out;
-  for (std::string& name : chosen_measures(arguments))
-    out.push_back(Value::scalar(std::move(name)));
+std::vector<std::string> measures_of(const CheckArguments& arguments,
+                                     const std::vector<Criterion>& wanted) {
+  std::vector<std::string> out = chosen_measures(arguments);
   for (const Criterion& one : wanted)
-    if (one.measure != nullptr && !one.measure->is_default)
-      out.push_back(Value::scalar(one.measure->name));
-  return Value::list(std::move(out));
+    if (one.measure != nullptr && !one.measure->is_default) out.emplace_back(one.measure->name);
+  return out;
 }
 
 std::string pipeline_text(const CheckArguments& arguments, Corpus corpus,
@@ -197,10 +197,22 @@ std::string pipeline_text(const CheckArguments& arguments, Corpus corpus,
     graph.set(name, node("file_list", std::move(options), {}));
   }
   graph.set("decode", node("decode", std::move(corpus.decode), Value::list(std::move(names))));
-  if (corpus.quality.find("measures") == nullptr || arguments.measures != "default")
-    corpus.quality.set("measures", measures_of(arguments, wanted));
+  std::vector<std::string> measured = measures_of(arguments, wanted);
+  const bool has_speech = std::erase(measured, kSpeech) > 0;
+  if (corpus.quality.find("measures") == nullptr || arguments.measures != "default") {
+    std::vector<Value> list;
+    for (std::string& name : measured) list.push_back(Value::scalar(std::move(name)));
+    corpus.quality.set("measures", Value::list(std::move(list)));
+  }
   graph.set("measure", node("quality", std::move(corpus.quality), Value::scalar("decode")));
-  graph.set("list", node("no_rows", Value::map({}), Value::scalar("measure")));
+  if (has_speech) {  // vad takes 16 kHz
+    graph.set("resample", node("resample", Value::map({{"rate", Value::scalar("16000")}}),
+                               Value::scalar("measure")));
+    graph.set("vad", node("vad", Value::map({}), Value::scalar("resample")));
+    graph.set(kSpeech, node(kSpeech, Value::map({}), Value::scalar("vad")));
+  }
+  graph.set("list",
+            node("no_rows", Value::map({}), Value::scalar(has_speech ? kSpeech : "measure")));
   graph.set(
       "write",
       node("hdf5_write",

@@ -47,7 +47,10 @@ struct OptionType<MeasureChoice> {
       if (word == "default") {
         set |= default_measures();
       } else if (word == "all") {
-        set.set();
+        set |= decoded_measures();
+      } else if (word == info_of(Measure::speech_share).name) {
+        return "speech_share is measured by a stage of its own: put nodes vad and speech_share "
+               "behind, in place of its name here";
       } else if (const MeasureInfo* one = measure_named(word)) {
         set.set(static_cast<std::size_t>(measure_of(*one)));
       } else {

@@ -148,6 +148,10 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
   for (const std::string& text : *texts) {
     std::string_view rest = trimmed(text);
+    if (rest == "unknown" && v.is_list() && texts->size() > 1) {
+      out.or_unknown = true;
+      continue;
+    }
     Range range{-kNoLimit, kNoLimit};
     if (const std::size_t dots = rest.find(".."); dots != rest.npos) {
       if (rest.substr(dots).starts_with("...")) return bad(text, {});  // may mean ..15s or .15s
@@ -239,6 +243,7 @@ std::string Conditions::failing(const Condition& c, const KnownFacts& facts, Und
   if (c.fact == Fact::measure && !facts.is_at_end() && undecided == Undecided::holds) return {};
   if (c.patterns.empty()) {
     const auto number = facts.number(c.fact, c.name);
+    if (!number && c.or_unknown) return {};
     if (!number)
       return fmt::format("{} is not known{}", c.key,
                          facts.is_promised(c.fact)
@@ -270,7 +275,7 @@ std::string Conditions::remark() const {
     const bool is_length = c.fact == Fact::duration || c.fact == Fact::size;
     const bool are_exact = std::all_of(c.ranges.begin(), c.ranges.end(),
                                        [](const Range& r) { return r.low == r.high; });
-    if (!is_length || c.ranges.size() < 2 || !are_exact) continue;
+    if (!is_length || c.ranges.size() < 2 || !are_exact || c.or_unknown) continue;
     const std::vector<Value>& items = written_.find(c.key)->items();
     const auto [least, greatest] =
         std::minmax_element(c.ranges.begin(), c.ranges.end(),

@@ -70,6 +70,7 @@ class Conditions {
     Fact amounts = Fact::path;  // whose units its numbers have
     std::string name;           // of a column, target or measure
     std::vector<Range> ranges;
+    bool or_unknown = false;  // whether it holds where the number is not known
     std::vector<Pattern> patterns;
   };
   static std::string parse_number(const Value& v, Condition& out);

@@ -320,6 +320,7 @@ TEST_CASE("check: every profile can be read, and the docs have it") {
     conditions += criteria_of(expected).size();
   }
   CHECK(conditions > 50);
+  CAPTURE(profiles_markdown());
   CHECK(has(read_text(test::source_path("docs/quality.md")), profiles_markdown()));
 }
 

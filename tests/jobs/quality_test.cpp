@@ -91,6 +91,70 @@ std::string difference(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+TEST_CASE("speech_share: the share of a recording that is marked, as a column and a condition") {
+  const TempFolder folder;
+  auto half = scaled(kLong, 0.3F, 1, 5);
+  std::fill(half.begin() + kLong / 2, half.end(), 0.0F);
+  add(folder, "half.wav", half);
+  add(folder, "all.wav", scaled(kLong, 0.3F, 1, 6));
+  add(folder, "none.wav", std::vector<float>(kLong, 0.0F));
+  // Nothing is kept around a stretch, so that half of the recording is marked but for one frame.
+  const std::string mark =
+      "  mark: {stage: mark_sound, from: measure, frame: 256, hop: 64, keep: 0s, silence: 100ms}\n"
+      "  share: {stage: speech_share, from: mark}\n";
+  const auto out = [&](const char* name) { return folder / name; };
+  completed(run_job(pipeline("", mark, "share"), in_out(folder / "clips", out("a.h5"))));
+  const Column share = column(out("a.h5"), Measure::speech_share);
+  CHECK(share.at("half.wav") == doctest::Approx(0.5).epsilon(0.01));
+  CHECK(share.at("all.wav") == doctest::Approx(1).epsilon(0.01));
+  CHECK(share.at("none.wav") == 0);
+  CHECK(std::isfinite(column(out("a.h5"), Measure::peak).at("half.wav")));
+  completed(run_job(pipeline("",
+                             mark + "  some: {stage: filter, from: share, where: "
+                                    "{quality.speech_share: \"> 40%\"}}\n",
+                             "some"),
+                    in_out(folder / "clips", out("b.h5"))));
+  const Column kept = column(out("b.h5"), Measure::speech_share);
+  CHECK(std::isnan(kept.at("none.wav")));
+  CHECK(kept.at("half.wav") == share.at("half.wav"));
+  // Recordings are too short for a value of hum: excluded, unless the condition allows it.
+  add(folder, "short.wav", scaled(4000, 0.3F, 1, 7));
+  for (const auto& [hum, name] :
+       {std::pair{"\"< 100dB\"", "d.h5"}, std::pair{"[\"< 100dB\", unknown]", "e.h5"}})
+    completed(run_job(
+        pipeline("",
+                 fmt::format(
+                     "  some: {{stage: filter, from: measure, where: {{quality.hum: {}}}}}\n", hum),
+                 "some"),
+        in_out(folder / "clips", out(name))));
+  CHECK(std::isnan(column(out("d.h5"), Measure::peak).at("short.wav")));
+  CHECK(std::isfinite(column(out("e.h5"), Measure::peak).at("short.wav")));
+  const auto refused = [&](const std::string& text) {
+    return problems_in([&] { return run_job(text, in_out(folder / "clips", out("c.h5"))); });
+  };
+  CHECK(refused(pipeline("", "  share: {stage: speech_share, from: measure}\n", "share"))
+            .find("nothing is marked in what comes") != std::string::npos);
+  CHECK(refused(pipeline(", measures: [speech_share]")).find("a stage of its own") !=
+        std::string::npos);
+}
+
+TEST_CASE("no_rows: an output lists recordings with what is known of each") {
+  const TempFolder folder;
+  make_recordings(folder);
+  const std::string text = R"(version: 1
+graph:
+  files: {stage: file_list, root: "${DATA}"}
+  decode: {stage: decode, from: files}
+  measure: {stage: quality, from: decode}
+  list: {stage: no_rows, from: measure}
+  write: {stage: hdf5_write, from: list, path: "${OUT}"}
+)";
+  completed(run_job(text, in_out(folder / "clips", folder / "a.h5")));
+  completed(run_job(pipeline(), in_out(folder / "clips", folder / "b.h5")));
+  CHECK(H5File(folder / "a.h5").strings("files/path").size() == 5);
+  CHECK(difference(folder / "a.h5", folder / "b.h5") == "");
+}
+
 TEST_CASE("quality: the columns of an output have the values of whole recordings") {
   const TempFolder folder;
   make_recordings(folder);
