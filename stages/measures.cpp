@@ -68,8 +68,10 @@ constexpr MeasureInfo kTable[] = {
      "begin of the first of them [s]", kOwn},
     {"snr", Unit::decibels, Kernel::snr, true, "quality.snr",
      "signal-to-noise ratio of speech by WADA-SNR, from -20 to 100 [dB]: amplitudes of speech are "
-     "taken as gamma-distributed (0.4), noise as Gaussian; samples that are 0 do not "
-     "count, and of rates from 16 kHz on only every second one or fewer, so that 8,000 a second or "
+     "taken as gamma-distributed (0.4), noise as Gaussian; of the mean of the channels, without "
+     "its "
+     "offset; samples that are 0 do not count, and of rates from 16 kHz on only every second one "
+     "or fewer, so that 8,000 a second or "
      "more are left",
      "Kim and Stern 2008, Robust signal-to-noise ratio estimation based on waveform amplitude "
      "distribution analysis"},

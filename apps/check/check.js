@@ -2,6 +2,7 @@
 const files = report.files ?? {}, checks = report.checks ?? [], found = checks.filter(check => check.found > 0);
 const percent = (part, all) => all > 0 ? `${short(100 * part / all)} %` : "";
 const place = seconds => seconds >= 60 ? `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(2).padStart(5, "0")} min` : `${seconds.toFixed(3)} s`;
+const plain = text => text.replaceAll("`", "");
 const anchor = name => name.replaceAll(/[^a-z0-9]+/g, "-");
 
 document.head.append(html("meta", {name: "viewport", content: "width=device-width, initial-scale=1"}), html("style", {}, `
@@ -11,7 +12,7 @@ document.head.append(html("meta", {name: "viewport", content: "width=device-widt
 .clips{display:grid;grid-template-columns:repeat(auto-fill,minmax(280px,1fr));gap:16px}
 .clip{border:1px solid #e5e5e5;border-radius:6px;padding:8px 10px;min-width:0}.clip canvas{width:100%;display:block;margin:4px 0}
 .clip audio{width:100%;height:34px}.clip p,.path{overflow-wrap:anywhere}h3{font-size:14px;margin:20px 0 4px}
-.no{color:#777}table:not(.left) td,table.left td:not(:last-child):not(:first-child){white-space:nowrap}
+.no{color:#777}pre{white-space:pre-wrap}table:not(.left) td,table.left td:not(:last-child):not(:first-child){white-space:nowrap}
 @media(max-width:700px){.checks td:last-child,.checks th:last-child{display:none}.checks td{white-space:nowrap}}`));
 
 // Waveforms and spectrograms of clips. A picture is computed when it comes into view.
@@ -87,7 +88,7 @@ function clipOf(worst, clip) {
     } catch { canvas.remove(); }
   };
   seen.observe(canvas);
-  return html("div", {class: "clip"}, html("p", {}, html("b", {}, worst.text), " ", worst.path),
+  return html("div", {class: "clip"}, html("p", {}, html("b", {}, worst.text), " ", worst.path), ...(worst.said ? [html("p", {class: "no"}, worst.said)] : []),
     canvas, html("audio", {controls: "", preload: "none", src: clip.url}),
     html("p", {class: "no"}, `${place(clip.begin)} to ${place(clip.begin + clip.seconds)}` + ("at" in worst ? `; the fault is at ${place(worst.at)}` : "")));
 }
@@ -110,14 +111,14 @@ function summary() {
     [html("a", {href: "#" + anchor(check.name)}, check.name.replace(/^quality\./, "")), html("i", {style: `width:${(100 * check.found / most).toFixed(1)}%`}),
       html("span", {}, `${thousands(check.found)} (${percent(check.found, check.judged)}, ${duration(check.seconds)})`)])));
   add(html("h2", {}, "Checks"), table("left checks", ["check", "expected", "found", "judged", "what it is"], checks.map(check =>
-    [check.name, check.expected, thousands(check.found), check.judged > 0 ? thousands(check.judged) : "not measured", check.what])));
+    [check.name, check.expected, thousands(check.found), check.judged > 0 ? thousands(check.judged) : "not measured", plain(check.what)])));
 }
 
 function faults() {
   if (found.length > 0) add(html("h2", {}, "The worst of each"));
   for (const check of found) {
     const clips = check.worst.filter(worst => worst.clip?.url), why = check.worst.find(worst => worst.clip?.why)?.clip.why;
-    add(html("h3", {id: anchor(check.name)}, `${check.name.replace(/^quality\./, "")}: ${plural(check.found, "recording")} not ${check.expected}`), html("p", {}, check.what),
+    add(html("h3", {id: anchor(check.name)}, `${check.name.replace(/^quality\./, "")}: ${plural(check.found, "recording")} not ${check.expected}`), html("p", {}, plain(check.what)),
       html("div", {class: "clips"}, ...clips.map(worst => clipOf(worst, worst.clip))));
     if (why) add(html("p", {class: "no"}, `Of some there is nothing to hear: ${why}.`));
     const rest = check.worst.filter(worst => !worst.clip?.url);
@@ -143,7 +144,7 @@ function groups() {
 function histogram(name, {unit, median, p1, p99, histogram: {from, to, counts}}) {
   const WIDTH = 250, HIGH = 60, most = Math.max(...counts), wide = WIDTH / counts.length;
   const x = value => WIDTH * (value - from) / (to - from);
-  return html("div", {}, html("p", {}, html("b", {}, name), ` median ${short(median)} ${unit}; 98 % from ${short(p1)} to ${short(p99)}`),
+  return html("div", {}, html("p", {}, html("b", {}, name), ` median ${short(median)}${unit && " " + unit}; 98 % from ${short(p1)} to ${short(p99)}`),
     drawing(WIDTH, HIGH + 18, {"aria-label": `histogram of ${name}`},
       ...counts.map((n, i) => box(i * wide, HIGH * (1 - n / most), Math.max(1, wide - 1), HIGH * n / most + (n > 0 ? 0.5 : 0), {fill: COLOURS[0]})),
       svg("line", {x1: x(median), x2: x(median), y1: 0, y2: HIGH, class: "m"}),

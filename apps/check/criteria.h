@@ -28,7 +28,7 @@ std::string profiles_markdown();
 struct Criterion {
   std::string key, wanted;               ///< "quality.snr", "> 10dB"
   const MeasureInfo* measure = nullptr;  ///< what it is about; null for anything but a measure
-  Conditions condition;
+  Conditions condition = {};
 };
 
 /// The conditions of the profile with those of `where` in their places, in the order written.

@@ -32,6 +32,7 @@ using Json = nlohmann::ordered_json;
 using Status = FeatureData::Status;
 
 constexpr std::size_t kMostGroups = 200, kBins = 32, kMostRemarks = 200;
+constexpr std::size_t kMostSaid = 400;                  // [bytes] of a text
 constexpr double kPlacedSeconds = 2, kClipSeconds = 4;  // of a clip
 constexpr double kLowest = -120;                        // [dB] of a level that is 0
 
@@ -205,6 +206,8 @@ Json checks_json(const FeatureFile& output, const CheckedCorpus& checked,
       const FeatureFile::Entry& e = output.files()[f.file];
       Json worst{
           {"path", e.path}, {"value", number(f.value)}, {"text", value_text(check, f.value)}};
+      if (check.measure == &info_of(Measure::seconds_per_character))
+        worst["said"] = excerpt(output.data().text_of(e, "text"), kMostSaid);
       if (!std::isnan(f.at)) worst["at"] = number(f.at);
       if (i < paths.size() && room > 0) {
         Json clip = clip_json(paths[i], f, e.duration);

@@ -12,11 +12,11 @@ namespace melflow {
 
 struct DocumentOptions {
   std::string profile;
-  std::vector<std::string> by;    ///< groupings()
-  std::size_t worst = 10;         ///< recordings listed of each check
-  std::size_t clips = 0;          ///< those of them that come with a stretch to hear
-  std::vector<Verdict> expected;  ///< verdict_on_recordings(), where something is expected
-  std::size_t clip_bytes = 0;     ///< of all of these together
+  std::vector<std::string> by = {};    ///< groupings()
+  std::size_t worst = 10;              ///< recordings listed of each check
+  std::size_t clips = 0;               ///< those of them that come with a stretch to hear
+  std::vector<Verdict> expected = {};  ///< verdict_on_recordings(), where something is expected
+  std::size_t clip_bytes = 0;          ///< of all of these together
 };
 
 /// By what the recordings are grouped: label, split and the column speaker, where they are there,

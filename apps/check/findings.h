@@ -23,7 +23,7 @@ struct Check {
   std::string name, wanted;              ///< "quality.snr", "> 10dB"
   const MeasureInfo* measure = nullptr;  ///< null for anything but a measure
   std::size_t judged = 0;                ///< recordings that have a value
-  std::vector<Finding> found;            ///< those that are not as wanted, the worst first
+  std::vector<Finding> found = {};       ///< those that are not as wanted, the worst first
   double seconds = 0;                    ///< of these, together
 };
 

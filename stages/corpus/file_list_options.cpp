@@ -51,7 +51,9 @@ std::string OptionType<Share>::parse(const Value& v, Share& out) {
   return {};
 }
 Value OptionType<Share>::echo(const Share& v) {
-  return OptionType<CountOrShare>::echo({.share = v.of});
+  CountOrShare share;
+  share.share = v.of;
+  return OptionType<CountOrShare>::echo(share);
 }
 
 void PlaceOptions::describe(Schema& s, const std::function<bool()>& is_scanned) {

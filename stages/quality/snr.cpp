@@ -30,10 +30,10 @@ constexpr double kLeastDb = -20;
 constexpr int kAtOnce = 32;  // magnitudes whose product is a normal number
 constexpr float kLeast = 1.0F / (1 << 24);
 
-using Samples = std::array<float, Chunk::kFrames>;
+using ChunkSamples = std::array<float, Chunk::kFrames>;
 
 MELFLOW_FOR_WIDE_VECTORS void add_samples(const float* x, std::int64_t step, std::int64_t count,
-                                          Samples& to) {
+                                          ChunkSamples& to) {
   if (step == 1)
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) to[i] += x[i];
   else if (step == 2)  // loops that compilers vectorise
@@ -43,15 +43,26 @@ MELFLOW_FOR_WIDE_VECTORS void add_samples(const float* x, std::int64_t step, std
       to[i] += x[i * static_cast<std::size_t>(step)];
 }
 
-// Makes them magnitudes; returns their sum.
-MELFLOW_FOR_WIDE_VECTORS float take_magnitudes(Samples& of, std::int64_t count, float scale) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) of[i] = std::abs(of[i]) * scale;
+// Scales them; returns their sum and how many are not 0.
+MELFLOW_FOR_WIDE_VECTORS float scaled_sum(ChunkSamples& of, std::int64_t count, float scale) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) of[i] *= scale;
+  return lane_sum(count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)]; });
+}
+MELFLOW_FOR_WIDE_VECTORS float not_zero(const ChunkSamples& of, std::int64_t count) {
+  return lane_sum(
+      count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)] != 0 ? 1.0F : 0.0F; });
+}
+
+// Makes those that are not 0 their distances from `offset`; returns the sum of these.
+MELFLOW_FOR_WIDE_VECTORS float take_magnitudes(ChunkSamples& of, std::int64_t count, float offset) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    of[i] = of[i] != 0 ? std::abs(of[i] - offset) : 0;
   return lane_sum(count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)]; });
 }
 
 // Multiplies every kSumLanes'th of the magnitudes in [begin, end) that are not 0, and counts them.
 // Behind `end` all are 0, up to a multiple of kSumLanes.
-MELFLOW_FOR_WIDE_VECTORS void multiply(const Samples& of, std::size_t begin, std::size_t end,
+MELFLOW_FOR_WIDE_VECTORS void multiply(const ChunkSamples& of, std::size_t begin, std::size_t end,
                                        std::array<double, kSumLanes>& products,
                                        std::array<int, kSumLanes>& counts) {
   products.fill(1);
@@ -70,11 +81,16 @@ MELFLOW_FOR_WIDE_VECTORS void multiply(const Samples& of, std::size_t begin, std
 SnrKernel::SnrKernel(int sample_rate) : step_(std::max(1, sample_rate / 8000)) {}
 
 void SnrKernel::push(const Chunk& chunk) {
-  Samples mean{};
+  ChunkSamples mean{};
   const std::int64_t first = (step_ - chunk.start % step_) % step_;
   const std::int64_t count = (chunk.frames - first + step_ - 1) / step_;
   for (const float* x : chunk.channels) add_samples(x + first, step_, count, mean);
-  sum_ += take_magnitudes(mean, count, 1.0F / static_cast<float>(chunk.channels.size()));
+  // The offset by all samples so far, since the formula is of amplitudes around 0.
+  all_ += static_cast<double>(
+      scaled_sum(mean, count, 1.0F / static_cast<float>(chunk.channels.size())));
+  used_ += static_cast<double>(not_zero(mean, count));
+  const auto offset = static_cast<float>(used_ > 0 ? all_ / used_ : 0);
+  sum_ += take_magnitudes(mean, count, offset);
   // One logarithm of a product in place of many: a magnitude of 0 is left out as a factor of 1.
   const auto end = static_cast<std::size_t>(count);
   for (std::size_t i = 0; i < end; i += kSumLanes * kAtOnce) {

@@ -17,6 +17,7 @@ class SnrKernel final : public MeasuringKernel {
   std::int64_t step_;          // one sample of as many is looked at
   double sum_ = 0, logs_ = 0;  // of the magnitudes that are not 0
   std::int64_t count_ = 0;
+  double all_ = 0, used_ = 0;  // sum and number of the samples that are not 0
 };
 
 }  // namespace melflow

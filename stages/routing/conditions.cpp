@@ -354,6 +354,9 @@ std::string Conditions::not_in(const ManifestFields& fields) const {
           "top_dir";
     if (c.fact == Fact::column) out = lacks(c, fields.columns, "columns");
     if (c.fact == Fact::target) out = lacks(c, fields.targets, "targets");
+    if (c.fact == Fact::measure && c.name == info_of(Measure::seconds_per_character).name &&
+        fields.columns.empty())
+      out = c.key + ": the source lists no texts; write columns: [text] in the file_list node";
     if (!out.empty()) return out;
   }
   return {};
