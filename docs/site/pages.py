@@ -1,7 +1,7 @@
 """The pages of the site from the repository's Markdown, and a check of its links that needs Python alone.
 
 In:  pages.py FOLDER    writes the pages there; the folder is made anew
-     pages.py --check   checks links and their anchors in every Markdown file that git has
+     pages.py --check   checks links and their anchors in every Markdown file and notebook
 Out: a line for each link that leads nowhere; exit status 0 where there is none.
 
 Links are those of the files as they lie in the repository. In the site docs/*.md and the first page are at the top, decisions and READMEs of
@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -130,15 +129,19 @@ def decisions():
         f"- [{title(f'docs/decisions/{name}')}]({name})" for name in names) + "\n"
 
 
-def tracked():
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md", "*.ipynb"], cwd=ROOT, check=True,
-                            capture_output=True)
-    return sorted(path for path in os.fsdecode(listed.stdout).split("\0") if path and (ROOT / path).exists())
+def pages():
+    """Markdown files and notebooks of the repository, without what builds leave in it."""
+    out = []
+    for folder, folders, names in os.walk(ROOT):
+        if folder == str(ROOT):
+            folders[:] = [name for name in folders if name not in (".git", "build", "dist", "melflow-demo")]
+        out += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names if name.endswith((".md", ".ipynb"))]
+    return sorted(out)
 
 
 def write(folder):
     shutil.rmtree(folder, ignore_errors=True)
-    wanted = [path for path in tracked() if path.startswith("docs/") or path in PLACES and path != "README.md"]
+    wanted = [path for path in pages() if path.startswith("docs/") or path in PLACES and path != "README.md"]
     wanted += NATIVE_SOURCES
     done = set()
     while wanted:
@@ -151,7 +154,8 @@ def write(folder):
         if path.endswith(AS_THEY_ARE):
             shutil.copyfile(ROOT / path, to)
             continue
-        to.write_text(page(path), encoding="utf-8")
+        is_for_developers = place(path).startswith(("decisions/", "rooms/", "source/", "changelog", "contributing"))
+        to.write_text(("---\nsearch: {boost: 0.2}\n---\n\n" if is_for_developers else "") + page(path), encoding="utf-8")
         wanted += [target for _, _, target, _ in links(path)]
     Path(folder, "decisions/index.md").write_text(decisions(), encoding="utf-8")
     shutil.copytree(ROOT / "docs/site/assets", Path(folder, "assets"))
@@ -160,7 +164,7 @@ def write(folder):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    found = list(problems(tracked()))
+    found = list(problems(pages()))
     print("\n".join(found), end="\n" if found else "", file=sys.stderr)
     if sys.argv[1] != "--check":
         write(sys.argv[1])
