@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
@@ -19,11 +20,21 @@ const char* documented(ColumnType type) {
   return kNames[static_cast<std::size_t>(type)];
 }
 
+// The measures have one row: docs/quality.md has the table of them.
 std::string table() {
   std::string out = "| dataset | type | what |\n|---|---|---|\n";
-  for (const IndexColumn& c : index_columns())
+  bool has_measures = false;
+  for (const IndexColumn& c : index_columns()) {
+    const bool is_measure = std::string_view(c.name).starts_with("quality.");
+    if (is_measure && !has_measures)
+      out +=
+          "| `/files/quality.NAME` | float32 | each [measure](quality.md#measures) that was asked "
+          "for; NaN: the recording has no such value; only with `quality` |\n";
+    has_measures |= is_measure;
+    if (is_measure) continue;
     out += fmt::format("| `/files/{}` | {} | {}{}{} |\n", c.name, documented(c.type), c.what,
                        *c.only != '\0' ? "; only with " : "", c.only);
+  }
   return out;
 }
 
