@@ -31,7 +31,7 @@ fi
 "$env/bin/python" docs/site/pages.py build/site-pages
 reference='apt-get install doxygen, and build the site again'
 if command -v doxygen >/dev/null; then
-  bash tests/check.sh reference
+  bash tests/check.sh reference || echo "docs/site.sh: doxygen has warnings about the headers; the site has what it wrote" >&2
   reference='[reference](cpp/index.html)'
 fi
 sed -i "s|<!-- doxygen -->|$reference|" build/site-pages/native.md
