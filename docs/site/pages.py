@@ -154,8 +154,8 @@ def write(folder):
         if path.endswith(AS_THEY_ARE):
             shutil.copyfile(ROOT / path, to)
             continue
-        is_for_developers = place(path).startswith(("decisions/", "rooms/", "source/", "changelog", "contributing"))
-        to.write_text(("---\nsearch: {boost: 0.2}\n---\n\n" if is_for_developers else "") + page(path), encoding="utf-8")
+        is_found_last = place(path).startswith(("decisions/", "rooms/", "source/", "changelog", "contributing", "figures", "gpus"))
+        to.write_text(("---\nsearch: {boost: 0.2}\n---\n\n" if is_found_last else "") + page(path), encoding="utf-8")
         wanted += [target for _, _, target, _ in links(path)]
     Path(folder, "decisions/index.md").write_text(decisions(), encoding="utf-8")
     shutil.copytree(ROOT / "docs/site/assets", Path(folder, "assets"))
