@@ -16,6 +16,7 @@
 #include "stages/fingerprint/words.h"
 #include "stages/items.h"
 #include "stages/length.h"
+#include "stages/node_group.h"
 
 namespace melflow {
 namespace {

@@ -177,7 +177,9 @@ std::vector<Match> find_matches(const WordSource& source, const MatchOptions& op
         for (int near = -kWithin; near <= kWithin; ++near) {
           const Match one = best_stretch(a, b, offset + near);
           if (one.evidence < options.least_words || one.error > kMost) continue;
-          const auto score = [](const Match& m) { return (0.5 - m.error) * m.evidence; };
+          const auto score = [](const Match& m) {
+            return (0.5 - m.error) * static_cast<double>(m.evidence);
+          };
           if (best.words == 0 || score(one) > score(best)) best = one;
         }
       if (best.words > 0) {
