@@ -157,7 +157,7 @@ def main():
     made = subprocess.run([arguments.melflow, "duplicates", work / "copies.h5", "--against",
                            work / "originals.h5", "--json", "-q", "--common", "1000"], check=True,
                           capture_output=True)
-    found, wrong = {}, {}
+    found, wrong, joined = {}, {}, {}
     for pair in json.loads(made.stdout)["pairs"]:
         a, b = pair["a"], pair["b"]
         if a["output"] == b["output"]:
@@ -165,12 +165,14 @@ def main():
         copy, name = b["path"].split("/")
         begin = a["begin"] - b["begin"]
         expected = begins.get((copy, name), 0)
-        if a["path"] == name and pair["joined"]:
+        if a["path"] == name:
             found.setdefault((copy, name[0]), {})[name] = abs(begin - expected)
+            joined[copy] = joined.get(copy, 0) + pair["joined"]
         elif a["path"] != name and copy != "10 s in 30 s" and pair["joined"]:
             wrong.setdefault(copy, []).append((a["path"], b["path"], pair["seconds"],
                                                pair["score"]))
-    print(f"{'copy':16} {'speech':>12} {'music':>12} {'worst offset':>14} {'others':>7}")
+    print(f"{'copy':16} {'speech':>12} {'music':>12} {'joined':>7} "
+          f"{'worst offset':>14} {'others':>7}")
     for folder in sorted((work / "copies").iterdir()):
         cells, worst = [], 0
         for kind in "sm":
@@ -181,7 +183,7 @@ def main():
             missed = [name for name in made if name not in hits]
             if 0 < len(missed) <= 5:
                 print("   missed:", folder.name, *missed)
-        print(f"{folder.name:16} {cells[0]:>12} {cells[1]:>12} {worst * 1000:11.1f} ms "
+        print(f"{folder.name:16} {cells[0]:>12} {cells[1]:>12} {joined.get(folder.name, 0):7} {worst * 1000:11.1f} ms "
               f"{len(wrong.get(folder.name, [])):7}")
     for copy, pairs in wrong.items():
         for pair in pairs[:5]:

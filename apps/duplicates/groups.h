@@ -10,7 +10,7 @@
 namespace melflow {
 
 struct DuplicateOptions {
-  double least = 3;          ///< of a stretch that two recordings share [s]
+  double least = 2;          ///< of a stretch that two recordings share [s]
   double share = 0.5;        ///< that it must be of the shorter one for the two to form a group
   std::size_t common = 100;  ///< what is in more recordings than this is no evidence
   std::size_t memory = std::size_t{512} << 20;  ///< about [bytes]

@@ -91,7 +91,7 @@ Action add_duplicates(CLI::App& verb) {
       ->type_name("OUTPUT")
       ->allow_extra_args(false);
   add_time(verb, "--least", options.least,
-           "how long a stretch must be that two recordings share; default: 3s");
+           "how long a stretch must be that two recordings share; default: 2s");
   verb.add_option("--share", options.share,
                   "how much of the shorter recording the stretch must be for the two to form a "
                   "group, 0 to 1; with less the pair is listed alone")

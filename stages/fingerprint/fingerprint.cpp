@@ -55,6 +55,7 @@ class Fingerprint final : public Transform<Windows, MelBatch>, public TellsLengt
     info->sample_rate = kRate;
     info->n_fft = fingerprint::kFrame;
     info->hop = kHop;
+    info->unit = "bits";
     info->frames_of = fingerprint::words_of;
     *info->computed_by = {"cpu", "any", true};
     info_ = info;

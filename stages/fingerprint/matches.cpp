@@ -16,6 +16,7 @@ constexpr std::size_t kPlaces = 8;       // of one word in one recording
 constexpr int kWithin = 2;               // votes whose offsets are so near are for one
 constexpr std::size_t kLeastVotes = 2, kOffsetsTried = 4;
 constexpr int kAlike = 11;      // of 32 bits; unrelated recordings differ in 13.5 or more
+constexpr int kUnlike = -2;     // at least: a pause, which codecs fill with noise, ends no stretch
 constexpr double kMost = 0.30;  // share of bits that may differ in a stretch
 
 struct Place {
@@ -114,7 +115,7 @@ Match best_stretch(const std::vector<std::uint32_t>& a, const std::vector<std::u
     const auto in_a = static_cast<std::size_t>(i), in_b = static_cast<std::size_t>(i + offset);
     if (is_evidence(a, in_a) && is_evidence(b, in_b)) {
       const int differ = std::popcount(a[in_a] ^ b[in_b]);
-      sum += kAlike - differ;
+      sum += std::max(kAlike - differ, kUnlike);
       bits += differ;
       ++counted;
     }

@@ -29,7 +29,7 @@ class WordSource {
 };
 
 struct MatchOptions {
-  std::int64_t least_words = 195;  ///< of a stretch that count: 3 s
+  std::int64_t least_words = 116;  ///< of a stretch that count: 2 s
   std::size_t common = 100;        ///< a word in more recordings than this is no evidence
   std::size_t memory = std::size_t{512} << 20;  ///< for words and votes [bytes], about
   std::size_t new_from = 0;  ///< recordings below this number are not compared with each other
@@ -48,7 +48,8 @@ struct Match {
 std::vector<Match> find_matches(const WordSource& source, const MatchOptions& options);
 
 /// The stretch at which `b`, from word `offset` on, is most like `a`; `words` is 0 for none.
-/// Each word adds 11 less the number of bits that differ, and the stretch has the greatest sum.
+/// Each word adds 11 less the number of bits that differ, or -2, and the stretch has the greatest
+/// sum.
 Match best_stretch(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b,
                    std::int64_t offset);
 /// Whether word `at` says something: not silence, and not the same for four words.

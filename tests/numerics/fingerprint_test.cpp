@@ -4,12 +4,14 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "pipeline/base/problem.h"
 #include "stages/fingerprint/matches.h"
 #include "stages/fingerprint/words.h"
 #include "tests/support/source_path.h"
