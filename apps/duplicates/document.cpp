@@ -107,13 +107,29 @@ std::string duplicates_csv(const Duplicates& found) {
   std::vector<bool> across(found.recordings.size());
   for (const LikePair& p : found.pairs)
     if (p.is_across && p.is_joined) across[p.a] = across[p.b] = true;
-  std::string out = std::string(kDuplicatesHeader) + '\n';
+  std::vector<std::string> names;
+  std::string out = kDuplicatesHeader;
+  if (const auto first = std::find_if(found.recordings.begin(), found.recordings.end(),
+                                      [](const ListedRecording& r) { return !r.is_old; });
+      first != found.recordings.end())
+    names = first->output->columns();
+  for (const std::string& name : names) out += ',' + csv_cell(name);
+  out += '\n';
   for (std::size_t r = 0; r < found.recordings.size(); ++r) {
     const ListedRecording& one = found.recordings[r];
     if (one.is_old) continue;
-    out += fmt::format("{},{},{},{},{}\n", csv_cell(one.entry->path),
-                       csv_cell(path_of(found, one.group)), sizes[one.group], csv_cell(one.split()),
-                       across[r] ? 1 : 0);
+    out +=
+        fmt::format("{},{},{},{},{},{}", csv_cell(one.entry->path),
+                    csv_cell(path_of(found, one.group)), sizes[one.group], csv_cell(one.split()),
+                    across[r] ? 1 : 0, csv_cell(one.output->data().text_of(*one.entry, "label")));
+    const std::vector<std::string>& there = one.output->columns();
+    for (const std::string& name : names) {
+      const auto at = std::find(there.begin(), there.end(), name);
+      out += ',';
+      if (at != there.end())
+        out += csv_cell(one.entry->texts[static_cast<std::size_t>(at - there.begin())]);
+    }
+    out += '\n';
   }
   return out;
 }

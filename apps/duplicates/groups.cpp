@@ -59,12 +59,6 @@ class Words final : public fingerprint::WordSource {
   const std::vector<std::size_t>& first_;
 };
 
-std::int64_t evidence_of(const std::vector<std::uint32_t>& words) {
-  std::int64_t out = 0;
-  for (std::size_t i = 0; i < words.size(); ++i) out += fingerprint::is_evidence(words, i) ? 1 : 0;
-  return out;
-}
-
 // Of each recording, the first one with equal words.
 std::vector<std::size_t> first_equal(const std::vector<ListedRecording>& recordings) {
   std::vector<std::size_t> out(recordings.size());
@@ -78,7 +72,7 @@ std::vector<std::size_t> first_equal(const std::vector<ListedRecording>& recordi
     const auto [at, is_new] = known.emplace(std::pair(e.rows_hash, e.count), r);
     if (is_new) continue;
     all.read_any(r, words);
-    if (evidence_of(words) >= kLeastEqual) out[r] = at->second;
+    if (fingerprint::evidence_of(words) >= kLeastEqual) out[r] = at->second;
   }
   return out;
 }
@@ -140,7 +134,13 @@ LikePair like_pair(const std::vector<ListedRecording>& recordings, const fingerp
   out.seconds =
       std::min({static_cast<double>(match.words - 1) * kWordSeconds + kSpanSeconds, x, y});
   out.score = 1 - 2 * match.error;
-  const double shorter = out.seconds / std::min(x, y), longer = out.seconds / std::max(x, y);
+  // Pauses of one may be noise in the other: what counts is the sound that they have in common.
+  const auto evidence = static_cast<double>(match.evidence);
+  const auto [least, most] = std::minmax(match.of_a, match.of_b);
+  const double shorter =
+      std::max(out.seconds / std::min(x, y), evidence / static_cast<double>(least));
+  const double longer =
+      std::max(out.seconds / std::max(x, y), evidence / static_cast<double>(most));
   out.likeness = longer >= kWhole    ? Likeness::copy
                  : shorter >= kWhole ? Likeness::cut
                                      : Likeness::stretch;

@@ -109,9 +109,10 @@ Action add_duplicates(CLI::App& verb) {
                   "how many recordings may sound like one of another split, or of --against: '<= "
                   "0', '< 0.1%'; if more, the exit status is 4")
       ->type_name("BOUND");
-  verb.add_option("--csv", arguments->csv,
-                  "writes a table with a line for every recording and its group, for join and "
-                  "split_group of file_list")
+  verb.add_option(
+          "--csv", arguments->csv,
+          "writes a table with a line for every recording and its group, which is a list for "
+          "file_list (manifest, split_group: group)")
       ->type_name("FILE.csv");
   verb.add_flag("--json{-}", arguments->json,
                 "prints one JSON document on stdout and everything else on stderr; --json=FILE "

@@ -104,6 +104,12 @@ bool is_evidence(const std::vector<std::uint32_t>& words, std::size_t at) {
   return false;
 }
 
+std::int64_t evidence_of(const std::vector<std::uint32_t>& words) {
+  std::int64_t out = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) out += is_evidence(words, i) ? 1 : 0;
+  return out;
+}
+
 Match best_stretch(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b,
                    std::int64_t offset) {
   const std::int64_t from = std::max<std::int64_t>(0, -offset);
@@ -186,6 +192,8 @@ std::vector<Match> find_matches(const WordSource& source, const MatchOptions& op
       if (best.words > 0) {
         best.a = all[i].a;
         best.b = all[i].b;
+        best.of_a = evidence_of(a);
+        best.of_b = evidence_of(b);
         out.push_back(best);
       }
       i = end;

@@ -40,8 +40,9 @@ struct MatchOptions {
 struct Match {
   std::size_t a = 0, b = 0;  ///< numbers of the recordings, a < b
   std::int64_t begin_a = 0, begin_b = 0, words = 0;
-  std::int64_t evidence = 0;  ///< of these words, those that count
-  double error = 0;           ///< share of bits that differ
+  std::int64_t evidence = 0;        ///< of these words, those that count
+  std::int64_t of_a = 0, of_b = 0;  ///< words of each recording that are evidence
+  double error = 0;                 ///< share of bits that differ
 };
 
 /// At most one for two recordings, their longest, in the order of a and b. Throws RunError.
@@ -54,5 +55,7 @@ Match best_stretch(const std::vector<std::uint32_t>& a, const std::vector<std::u
                    std::int64_t offset);
 /// Whether word `at` says something: not silence, and not the same for four words.
 bool is_evidence(const std::vector<std::uint32_t>& words, std::size_t at);
+/// How many words do.
+std::int64_t evidence_of(const std::vector<std::uint32_t>& words);
 
 }  // namespace melflow::fingerprint
