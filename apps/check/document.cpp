@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "apps/check/clips.h"
+#include "apps/csv_cell.h"
 #include "apps/profile/figures.h"
 #include "apps/report/format.h"
 #include "apps/report/page.h"
@@ -224,13 +225,6 @@ Json checks_json(const FeatureFile& output, const CheckedCorpus& checked,
     out.push_back(std::move(one));
   }
   return out;
-}
-
-std::string csv_cell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + '"';
 }
 
 }  // namespace

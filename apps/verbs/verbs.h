@@ -43,6 +43,7 @@ Action add_verify_parity(CLI::App& verb);
 Action add_vectors(CLI::App& verb);
 Action add_bench(CLI::App& verb);
 Action add_check(CLI::App& verb);
+Action add_duplicates(CLI::App& verb);
 
 struct Verb {
   const char* name;
@@ -64,6 +65,9 @@ inline constexpr Verb kVerbs[] = {
     {"check", "Recordings",
      "Says what is wrong with which recordings: clipped, silent, noisy, cut off, mislabelled.",
      add_check},
+    {"duplicates", "Recordings",
+     "Says which recordings sound alike, across splits and outputs, by fingerprints.",
+     add_duplicates},
     {"plan", "Making features on several machines",
      "Lists a corpus and cuts it into parts, as a folder that workers share.", add_plan},
     {"work",

@@ -1,0 +1,137 @@
+#include "apps/duplicates/document.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "apps/csv_cell.h"
+#include "apps/report/format.h"
+#include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShown = 20;
+
+const std::string& path_of(const Duplicates& found, std::size_t recording) {
+  return found.recordings[recording].entry->path;
+}
+
+Json in_milliseconds(double seconds) { return std::stod(fmt::format("{:.3f}", seconds)); }
+
+Json pair_json(const Duplicates& found, const LikePair& p) {
+  const auto one = [&](std::size_t recording, double begin) {
+    const ListedRecording& r = found.recordings[recording];
+    return Json{{"path", r.entry->path},
+                {"output", r.output->path()},
+                {"split", r.split()},
+                {"begin", in_milliseconds(begin)},
+                {"duration", in_milliseconds(r.entry->duration)}};
+  };
+  return {{"kind", to_text(p.likeness)},
+          {"seconds", in_milliseconds(p.seconds)},
+          {"score", in_milliseconds(p.score)},
+          {"joined", p.is_joined},
+          {"across", p.is_across},
+          {"a", one(p.a, p.begin_a)},
+          {"b", one(p.b, p.begin_b)}};
+}
+
+std::unordered_map<std::size_t, std::size_t> sizes_of(const Duplicates& found) {
+  std::unordered_map<std::size_t, std::size_t> out;
+  for (const ListedRecording& r : found.recordings) ++out[r.group];
+  return out;
+}
+
+}  // namespace
+
+Json duplicates_json(const Duplicates& found) {
+  Json out{{"melflow_version", kVersion},
+           {"recordings", found.compared},
+           {"against", found.recordings.size() - found.compared},
+           {"grouped", found.grouped},
+           {"across", found.across},
+           {"groups", Json::array()},
+           {"pairs", Json::array()}};
+  std::unordered_map<std::size_t, std::size_t> sizes = sizes_of(found), place;
+  for (std::size_t r = 0; r < found.recordings.size(); ++r) {
+    const std::size_t group = found.recordings[r].group;
+    if (sizes[group] < 2) continue;
+    const auto [at, is_new] = place.emplace(group, out["groups"].size());
+    if (is_new)
+      out["groups"].push_back({{"name", path_of(found, group)}, {"paths", Json::array()}});
+    out["groups"][at->second]["paths"].push_back(path_of(found, r));
+  }
+  for (const LikePair& p : found.pairs) out["pairs"].push_back(pair_json(found, p));
+  return out;
+}
+
+std::string duplicates_text(const Duplicates& found) {
+  std::string out = fmt::format(
+      "{} of {} sound like another one, in {}; {} in groups across splits{}\n",
+      count_text(found.grouped), plural(found.recordings.size(), "recording"),
+      plural(found.groups, "group"), count_text(found.across),
+      found.compared < found.recordings.size() ? " or with what they are compared with" : "");
+  // First those across splits.
+  std::vector<const LikePair*> pairs;
+  for (const LikePair& p : found.pairs) pairs.push_back(&p);
+  std::stable_sort(pairs.begin(), pairs.end(), [](const LikePair* x, const LikePair* y) {
+    return 2 * x->is_across + x->is_joined > 2 * y->is_across + y->is_joined;
+  });
+  std::vector<std::vector<std::string>> rows{
+      {"kind", "length", "score", "across", "at", "in", "at", "in"}};
+  const auto where = [&](std::size_t r) {
+    const std::string split = found.recordings[r].split();
+    return one_line(excerpt(path_of(found, r))) + (split.empty() ? "" : " (" + split + ")");
+  };
+  for (const LikePair* p : pairs) {
+    if (rows.size() > kShown) break;
+    rows.push_back({to_text(p->likeness), seconds_text(p->seconds), fmt::format("{:.2f}", p->score),
+                    p->is_across ? "yes" : "", fmt::format("{:.2f} s", p->begin_a), where(p->a),
+                    fmt::format("{:.2f} s", p->begin_b), where(p->b)});
+  }
+  if (!found.pairs.empty()) out += '\n' + aligned(rows, 1);
+  if (found.pairs.size() > kShown)
+    out +=
+        fmt::format("and {}; --json has all\n", plural(found.pairs.size() - kShown, "more pair"));
+  return out;
+}
+
+std::string duplicates_csv(const Duplicates& found) {
+  std::unordered_map<std::size_t, std::size_t> sizes = sizes_of(found);
+  std::vector<bool> across(found.recordings.size());
+  for (const LikePair& p : found.pairs)
+    if (p.is_across && p.is_joined) across[p.a] = across[p.b] = true;
+  std::vector<std::string> names;
+  std::string out = kDuplicatesHeader;
+  if (const auto first = std::find_if(found.recordings.begin(), found.recordings.end(),
+                                      [](const ListedRecording& r) { return !r.is_old; });
+      first != found.recordings.end())
+    names = first->output->columns();
+  for (const std::string& name : names) out += ',' + csv_cell(name);
+  out += '\n';
+  for (std::size_t r = 0; r < found.recordings.size(); ++r) {
+    const ListedRecording& one = found.recordings[r];
+    if (one.is_old) continue;
+    out +=
+        fmt::format("{},{},{},{},{},{}", csv_cell(one.entry->path),
+                    csv_cell(path_of(found, one.group)), sizes[one.group], csv_cell(one.split()),
+                    across[r] ? 1 : 0, csv_cell(one.output->data().text_of(*one.entry, "label")));
+    const std::vector<std::string>& there = one.output->columns();
+    for (const std::string& name : names) {
+      const auto at = std::find(there.begin(), there.end(), name);
+      out += ',';
+      if (at != there.end())
+        out += csv_cell(one.entry->texts[static_cast<std::size_t>(at - there.begin())]);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,219 @@
+// melflow duplicates: planted copies, cuts and joins are found where they are, and what only
+// resembles them is not.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/printing.h"
+
+namespace melflow::test::duplicates_test {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Samples = std::vector<float>;
+
+constexpr int kRate = 8000;
+
+// Tones that change every 80 to 240 ms, in their level and pitch, with harmonics: no two seeds have
+// a stretch in common.
+Samples sound(unsigned seed, double seconds, int rate = kRate) {
+  std::mt19937 random(seed);
+  const auto share = [&] { return static_cast<double>(random()) / 4294967296.0; };
+  Samples out(static_cast<std::size_t>(seconds * rate));
+  for (double begin = 0; begin < seconds;) {
+    const double length = 0.08 + 0.16 * share(), hz = 80 + 200 * share(), level = share();
+    std::vector<double> harmonics(20);
+    for (double& h : harmonics) h = share() * share();
+    const auto end = static_cast<std::size_t>(std::min(seconds, begin + length) * rate);
+    for (auto i = static_cast<std::size_t>(begin * rate); i < end; ++i)
+      for (std::size_t h = 0; h < harmonics.size(); ++h) {
+        const double turn = 6.283185307179586 * hz * static_cast<double>(h + 1) / rate;
+        if (turn < 3)
+          out[i] += static_cast<float>(0.06 * level * harmonics[h] *
+                                       std::sin(turn * static_cast<double>(i)));
+      }
+    begin += length;
+  }
+  return out;
+}
+
+Samples operator*(Samples samples, float gain) {
+  for (float& x : samples) x *= gain;
+  return samples;
+}
+Samples operator+(Samples a, const Samples& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+Samples part(const Samples& of, double begin, double seconds) {
+  const auto at = of.begin() + static_cast<std::ptrdiff_t>(begin * kRate);
+  return {at, at + static_cast<std::ptrdiff_t>(seconds * kRate)};
+}
+
+void add(const TempFolder& folder, const std::string& name, const Samples& samples,
+         const char* kind = "wav s16", int rate = kRate) {
+  write_audio(folder.file(name), audio_kind(kind), rate, samples);
+}
+
+// Recordings in the splits train and test, six of which sound like one of the other split.
+void make_corpus(const TempFolder& folder) {
+  for (unsigned i = 0; i < 8; ++i) add(folder, fmt::format("c/train/{}.wav", i), sound(i, 10));
+  for (unsigned i = 20; i < 26; ++i) add(folder, fmt::format("c/test/{}.wav", i), sound(i, 10));
+  std::filesystem::copy(folder / "c/train/0.wav", folder.file("c/test/equal.wav"));
+  add(folder, "c/test/quiet.flac", sound(1, 10) * 0.1F, "flac s16");
+  add(folder, "c/test/ulaw.wav", sound(2, 10), "wav ulaw");
+  add(folder, "c/test/cut.wav", part(sound(3, 10), 2.5, 5));
+  add(folder, "c/test/joined.wav", sound(40, 7) + part(sound(4, 10), 1, 8) + sound(41, 3));
+  add(folder, "c/test/rate.wav", sound(5, 10, 16000), "wav s16", 16000);
+  for (const char* name : {"c/train/silence.wav", "c/test/silence.wav"})
+    add(folder, name, Samples(10 * kRate));
+  Samples beep(10 * kRate);
+  for (std::size_t i = 0; i < beep.size(); ++i)
+    beep[i] = 0.3F * std::sin(0.7F * static_cast<float>(i));
+  add(folder, "c/train/beep.wav", beep);
+  add(folder, "c/test/beep.wav", beep * 0.5F);
+}
+
+std::string pipeline(const std::string& files, const std::string& path,
+                     const std::string& options = "") {
+  return fmt::format(R"(version: 1
+{}graph:
+  files: {{stage: file_list, {}}}
+  decode: {{stage: decode, from: files}}
+  low: {{stage: resample, from: decode, rate: 4kHz}}
+  print: {{stage: fingerprint, from: low}}
+  write: {{stage: hdf5_write, from: print, path: {}, overwrite: true}}
+)",
+                     options, files, path);
+}
+
+void run(const TempFolder& folder, const std::string& text) {
+  write_text(folder / "p.yaml", text);
+  exits(0, melflow_in(folder, {"run", "p.yaml", "-q"}));
+}
+
+Json duplicates(const TempFolder& folder, std::vector<std::string> arguments, int code = 0) {
+  arguments.insert(arguments.begin(), "duplicates");
+  arguments.push_back("--json");
+  return Json::parse(exits(code, melflow_in(folder, std::move(arguments))).out);
+}
+
+std::set<std::string> paths_of(const Json& pair) { return {pair["a"]["path"], pair["b"]["path"]}; }
+
+const Json& pair_of(const Json& document, const std::string& one, const std::string& other) {
+  for (const Json& p : document["pairs"])
+    if (paths_of(p) == std::set{one, other}) return p;
+  FAIL("no pair of ", one, " and ", other);
+  throw std::logic_error("unreachable");
+}
+
+double distance(const Json& pair) {  // from the begin in train to the one in test
+  const Json &a = pair["a"], &b = pair["b"];
+  const double out = b["begin"].get<double>() - a["begin"].get<double>();
+  return a["split"] == "train" ? out : -out;
+}
+
+TEST_CASE("duplicates: planted ones are found with their places, and nothing else is") {
+  const TempFolder folder;
+  make_corpus(folder);
+  run(folder, pipeline("root: c, splits: top_dir", "prints.h5"));
+  const Json found = duplicates(folder, {"prints.h5"});
+  CHECK(found["recordings"] == 24);
+  CHECK(found["pairs"].size() == 6);
+  CHECK(found["groups"].size() == 6);
+  CHECK(found["across"] == 12);
+  CHECK(pair_of(found, "train/0.wav", "test/equal.wav")["kind"] == "same samples");
+  for (const auto& [train, test, kind, places] :
+       {std::tuple("train/1.wav", "test/quiet.flac", "copy", 0.0),
+        {"train/2.wav", "test/ulaw.wav", "copy", 0.0},
+        {"train/3.wav", "test/cut.wav", "cut", -2.5},
+        {"train/4.wav", "test/joined.wav", "stretch", 6.0},
+        {"train/5.wav", "test/rate.wav", "copy", 0.0}}) {
+    CAPTURE(std::string(test));
+    const Json& pair = pair_of(found, train, test);
+    if (std::string(kind) == "stretch")
+      CHECK(pair["seconds"].get<double>() == doctest::Approx(8.5).epsilon(0.06));
+    else
+      CHECK((pair["kind"] == kind || pair["kind"] == "same samples"));
+    CHECK(pair["joined"] == true);
+    CHECK(pair["across"] == true);
+    CHECK(std::abs(distance(pair) - places) <= 0.05);
+  }
+}
+
+TEST_CASE("duplicates: the same for any workers and order, and for an output that was merged") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const std::string files = "root: c, splits: top_dir";
+  run(folder, pipeline(files, "one.h5", "workers: 1\n"));
+  run(folder, pipeline(files, "two.npy", "workers: 2\n"));
+  exits(0, melflow_in(folder, {"duplicates", "one.h5", "--csv", "one.csv", "-q"}));
+  std::string text = pipeline(files, "two.npy");
+  text.replace(text.find("hdf5_write"), 10, "npy_write");
+  run(folder, text);
+  exits(0,
+        melflow_in(folder, {"duplicates", "two.npy", "--csv", "two.csv", "-q", "--memory", "16"}));
+  CHECK(read_text(folder / "one.csv") == read_text(folder / "two.csv"));
+}
+
+TEST_CASE("duplicates: with the column of groups splits are disjoint") {
+  const TempFolder folder;
+  make_corpus(folder);
+  run(folder, pipeline("root: c, splits: top_dir", "prints.h5"));
+  const Ended leaks = exits(4, melflow_in(folder, {"duplicates", "prints.h5", "--across-splits",
+                                                   "<= 0", "--csv", "groups.csv"}));
+  CHECK(leaks.err.find("12 of 24 recordings are in groups across splits, <= 0 expected") !=
+        std::string::npos);
+  run(folder,
+      pipeline("root: c, manifest: groups.csv, columns: [across], splits: ratio, split_ratios: "
+               "{train: 50, test: 50}, split_group: group",
+               "again.h5"));
+  exits(0, melflow_in(folder, {"duplicates", "again.h5", "--across-splits", "<= 0"}));
+}
+
+TEST_CASE("duplicates: a corpus against an earlier output, whose own pairs are not told again") {
+  const TempFolder folder;
+  make_corpus(folder);
+  run(folder, pipeline("root: c/train", "old.h5"));
+  run(folder, pipeline("root: c/test", "new.h5"));
+  std::filesystem::remove_all(folder / "c");
+  const Json found = duplicates(folder, {"new.h5", "--against", "old.h5"});
+  CHECK(found["recordings"] == 14);
+  CHECK(found["against"] == 10);
+  CHECK(found["pairs"].size() == 6);
+  CHECK(found["across"] == 6);
+  duplicates(folder, {"new.h5", "--against", "old.h5", "--across-splits", "< 10%"}, 4);
+}
+
+TEST_CASE("duplicates: what it refuses") {
+  const TempFolder folder;
+  add(folder, "c/a.wav", sound(1, 2));
+  write_text(folder / "mel.yaml", R"(version: 1
+graph:
+  files: {stage: file_list, root: c}
+  mel: {stage: mel, from: files, sample_rate: 8000}
+  write: {stage: hdf5_write, from: mel, path: mel.h5}
+)");
+  exits(0, melflow_in(folder, {"run", "mel.yaml", "-q"}));
+  CHECK(exits(1, melflow_in(folder, {"duplicates", "mel.h5"}))
+            .err.find("mel.h5: has no fingerprints; write") != std::string::npos);
+  run(folder, pipeline("root: c", "prints.h5"));
+  CHECK(exits(78, melflow_in(folder, {"duplicates", "prints.h5", "--with", "speaker"}))
+            .err.find("--with speaker: prints.h5: the recordings have no columns") !=
+        std::string::npos);
+  CHECK(exits(2, melflow_in(folder, {"duplicates", "prints.h5", "--across-splits", "few"}))
+            .err.find("--across-splits") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace melflow::test::duplicates_test
