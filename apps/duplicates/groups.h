@@ -13,7 +13,7 @@ struct DuplicateOptions {
   double least = 2;  ///< of a stretch that two recordings share [s]
   double share =
       0.5;  ///< that it must be of the sound of the shorter one for the two to form a group
-  std::size_t common = 100;  ///< what is in more recordings than this is no evidence
+  std::size_t common = 0;                       ///< fingerprint::MatchOptions::common
   std::size_t memory = std::size_t{512} << 20;  ///< about [bytes]
   std::string with;    ///< recordings with one text in this column are of one group; "": none
   std::string folder;  ///< for temporary files

@@ -98,8 +98,8 @@ Action add_duplicates(CLI::App& verb) {
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1.0));
   verb.add_option("--common", options.common,
-                  "what is in more recordings than this is no evidence: jingles, beeps, room tone")
-      ->capture_default_str()
+                  "what is in more recordings than this is no evidence: jingles, beeps, room tone; "
+                  "default: 100, or a thousandth of all if that is more")
       ->check(is_integer(2, 1'000'000));
   verb.add_option("--with", options.with,
                   "recordings with the same text in this column of their list are of one group, "

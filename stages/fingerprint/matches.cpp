@@ -49,7 +49,7 @@ void add_places(const std::vector<std::uint32_t>& words, std::size_t recording,
 }
 
 // Votes of the places of one word, which are sorted by recording.
-void add_votes(const Place* begin, const Place* end, const MatchOptions& options,
+void add_votes(const Place* begin, const Place* end, std::size_t common, std::size_t new_from,
                Spill<Vote>& votes) {
   std::size_t recordings = 0;
   std::vector<Place> kept;
@@ -58,12 +58,12 @@ void add_votes(const Place* begin, const Place* end, const MatchOptions& options
     while (next != end && next->recording == p->recording) ++next;
     kept.insert(kept.end(), p, std::min(next, p + kPlaces));
     p = next;
-    if (++recordings > options.common) return;
+    if (++recordings > common) return;
   }
   if (recordings < 2) return;
   for (std::size_t j = 0; j < kept.size(); ++j) {
     const Place& b = kept[j];
-    if (b.recording < options.new_from) continue;
+    if (b.recording < new_from) continue;
     for (std::size_t i = 0; i < j && kept[i].recording != b.recording; ++i) {
       const Place& a = kept[i];
       if (std::popcount(a.check ^ b.check) > kCheckBits) continue;
@@ -141,6 +141,8 @@ Match best_stretch(const std::vector<std::uint32_t>& a, const std::vector<std::u
 }
 
 std::vector<Match> find_matches(const WordSource& source, const MatchOptions& options) {
+  const std::size_t common =
+      options.common > 0 ? options.common : std::max<std::size_t>(100, source.recordings() / 1000);
   Spill<Vote> votes(options.folder + "/votes", options.memory / 4);
   {
     Spill<Place> places(options.folder + "/places", options.memory / 2);
@@ -158,7 +160,7 @@ std::vector<Match> find_matches(const WordSource& source, const MatchOptions& op
       for (std::size_t i = 0; i < all.size();) {
         std::size_t end = i;
         while (end < all.size() && all[end].word == all[i].word) ++end;
-        add_votes(all.data() + i, all.data() + end, options, votes);
+        add_votes(all.data() + i, all.data() + end, common, options.new_from, votes);
         i = end;
       }
     }

@@ -30,7 +30,8 @@ class WordSource {
 
 struct MatchOptions {
   std::int64_t least_words = 116;  ///< of a stretch that count: 2 s
-  std::size_t common = 100;        ///< a word in more recordings than this is no evidence
+  /// A word in more recordings than this is no evidence; 0: 100, or a thousandth of all if more.
+  std::size_t common = 0;
   std::size_t memory = std::size_t{512} << 20;  ///< for words and votes [bytes], about
   std::size_t new_from = 0;  ///< recordings below this number are not compared with each other
   std::string folder;        ///< for temporary files
