@@ -54,7 +54,8 @@ constexpr MeasureInfo kTable[] = {
      "begin of the first of them [s]", kOwn},
     {"repeats", Unit::count, Kernel::repeats, true, "quality.repeats",
      "stretches of 5 ms to 500 ms of the first channel that equal, sample by sample, the stretch "
-     "directly before; not in periodic sounds, where that goes on for 8 periods",
+     "directly before, and range over more than 4 steps of 16 bits; not in periodic sounds, where "
+     "that goes on for 8 periods",
      kOwn},
     {"repeat_at", Unit::seconds, Kernel::repeats, true, "quality.repeat_at",
      "begin of the first of them [s]", kOwn},
@@ -76,8 +77,10 @@ constexpr MeasureInfo kTable[] = {
      "Kim and Stern 2008, Robust signal-to-noise ratio estimation based on waveform amplitude "
      "distribution analysis"},
     {"bandwidth", Unit::hertz, Kernel::bandwidth, true, "quality.bandwidth",
-     "highest frequency whose mean power, in every second stretch of 2048 samples, is at most 80 "
-     "dB below the strongest one's, and 10 dB above that of the rounding to 16 bits [Hz]; none "
+     "highest frequency whose mean power, in the first 128 stretches of 2048 samples and then "
+     "every "
+     "second one, is at most 80 dB below the strongest one's, and 10 dB above that of the rounding "
+     "to 16 bits [Hz]; none "
      "where all is below",
      kOwn},
     {"hum", Unit::decibels, Kernel::hum, true, "quality.hum",

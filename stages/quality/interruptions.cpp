@@ -13,9 +13,10 @@ namespace {
 constexpr float kSound = 0.01F;       // rms beside a dropout
 constexpr float kLeastClick = 0.02F;  // second difference
 constexpr float kStandsOut = 8;
-constexpr std::int64_t kClickSpan = 2;  // samples from its largest second difference
-constexpr std::uint32_t kAnchors = 31;  // one in as many samples + 1 is looked up
-constexpr std::int64_t kPeriodic = 8;   // repetitions
+constexpr std::int64_t kClickSpan = 2;       // samples from its largest second difference
+constexpr std::uint32_t kAnchors = 31;       // one in as many samples + 1 is looked up
+constexpr float kLeastRange = 4.0F / 32768;  // of the samples of a repetition
+constexpr std::int64_t kPeriodic = 8;        // repetitions
 
 bool is_zero(const Chunk& chunk, std::int64_t i) {
   return std::all_of(chunk.channels.begin(), chunk.channels.end(),
@@ -148,7 +149,14 @@ void RepeatKernel::look(std::int64_t at) {
 }
 
 void RepeatKernel::close() {
-  if (equal_ >= lag_ && equal_ < kPeriodic * lag_) events_.add(begin_);
+  if (equal_ >= lag_ && equal_ < kPeriodic * lag_) {
+    // Silence in which the last bit changes repeats itself by chance.
+    const std::int64_t end = begin_ + equal_;
+    float low = sample(end - 1), high = low;
+    for (std::int64_t k = 2; k <= lag_; ++k)
+      low = std::min(low, sample(end - k)), high = std::max(high, sample(end - k));
+    if (high - low > kLeastRange) events_.add(begin_);
+  }
   lag_ = 0;
 }
 

@@ -58,13 +58,14 @@ BandwidthKernel::BandwidthKernel(int sample_rate)
       spectrum_(static_cast<int>(Chunk::kFrames)),
       sums_(static_cast<std::size_t>(Chunk::kFrames / 2 + 1)) {}
 
-// Looks at every second chunk, and at one channel of each in turn: the cost does not grow with
-// channels.
+// Looks at all of the first chunks, then at every second one, and at one channel of each in turn:
+// the cost does not grow with channels.
 void BandwidthKernel::push(const Chunk& chunk) {
   const auto number = static_cast<std::size_t>(chunk.start / Chunk::kFrames);
-  if (chunk.frames < Chunk::kFrames || number % 2 != 0) return;
-  const std::vector<float>& power =
-      spectrum_.of(chunk.channels[number / 2 % chunk.channels.size()]);
+  constexpr std::size_t kAll = 128;
+  if (chunk.frames < Chunk::kFrames || (number >= kAll && number % 2 != 0)) return;
+  const std::size_t turn = number < kAll ? number : number / 2;
+  const std::vector<float>& power = spectrum_.of(chunk.channels[turn % chunk.channels.size()]);
   add(power.data(), sums_.size(), sums_.data());
   ++frames_;
 }

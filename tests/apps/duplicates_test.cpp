@@ -151,7 +151,7 @@ TEST_CASE("duplicates: planted ones are found with their places, and nothing els
   }
 }
 
-TEST_CASE("duplicates: the same for any workers and order, and for an output that was merged") {
+TEST_CASE("duplicates: the same for any workers and order") {
   const TempFolder folder;
   make_corpus(folder);
   const std::string files = "root: c, splits: top_dir";
