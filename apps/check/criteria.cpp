@@ -96,24 +96,6 @@ const std::vector<Profile>& profiles() {
   return out;
 }
 
-std::string profiles_markdown() {
-  Where all;
-  for (const Profile& p : profiles()) all = with(std::move(all), p.where);
-  std::string out = "| condition |", line = "|---|";
-  for (const Profile& p : profiles()) out += fmt::format(" `{}` |", p.name), line += "---|";
-  out += '\n' + line + '\n';
-  for (const auto& [key, any] : all) {
-    out += fmt::format("| `{}` |", key);
-    for (const Profile& p : profiles()) {
-      const auto at = std::find_if(p.where.begin(), p.where.end(),
-                                   [&, k = key](const auto& one) { return one.first == k; });
-      out += at == p.where.end() ? " |" : fmt::format(" `{}` |", at->second);
-    }
-    out += '\n';
-  }
-  return out;
-}
-
 std::vector<Criterion> criteria_of(const RecordingExpectations& expected) {
   std::vector<Criterion> out;
   const std::string at = "expect.recordings.";

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,8 +20,6 @@ struct Profile {
   std::vector<std::pair<std::string, std::string>> where;  ///< keys and conditions, as in filter
 };
 const std::vector<Profile>& profiles();
-/// As a table, for the documentation.
-std::string profiles_markdown();
 
 /// One condition that recordings should meet.
 struct Criterion {

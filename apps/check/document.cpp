@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "apps/check/clips.h"
 #include "apps/csv_cell.h"
@@ -17,14 +15,11 @@
 #include "apps/report/page.h"
 #include "apps/report/report_json.h"
 #include "apps/report/verdicts_text.h"
-#include "apps/verbs/inspect_text.h"
-#include "apps/verbs/output_corpus.h"
 #include "config/yaml_text.h"
 #include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/version.h"
-#include "stages/audio/compare_declared.h"
 
 namespace melflow {
 namespace {
@@ -190,18 +185,6 @@ Json checks_json(const FeatureFile& output, const CheckedCorpus& checked,
              {"what", check.measure != nullptr ? check.measure->what : ""},
              {"worst", Json::array()}};
     const std::size_t listed = std::min(options.worst, check.found.size());
-    std::vector<std::size_t> heard;
-    for (std::size_t i = 0; i < std::min(options.clips, listed); ++i)
-      heard.push_back(check.found[i].file);
-    std::vector<std::string> paths;
-    if (!heard.empty()) {
-      std::vector<std::size_t> sorted = heard;
-      std::sort(sorted.begin(), sorted.end());
-      const auto corpus = corpus_of({{&output, sorted}});
-      for (const std::size_t file : heard)
-        paths.push_back(corpus->manifest.path(static_cast<std::size_t>(
-            std::lower_bound(sorted.begin(), sorted.end(), file) - sorted.begin())));
-    }
     for (std::size_t i = 0; i < listed; ++i) {
       const Finding& f = check.found[i];
       const FeatureFile::Entry& e = output.files()[f.file];
@@ -210,8 +193,8 @@ Json checks_json(const FeatureFile& output, const CheckedCorpus& checked,
       if (check.measure == &info_of(Measure::seconds_per_character))
         worst["said"] = excerpt(output.data().text_of(e, "text"), kMostSaid);
       if (!std::isnan(f.at)) worst["at"] = number(f.at);
-      if (i < paths.size() && room > 0) {
-        Json clip = clip_json(paths[i], f, e.duration);
+      if (i < options.clips && room > 0) {
+        Json clip = clip_json(options.path_of(f.file), f, e.duration);
         const std::size_t size =
             clip.contains("url") ? clip["url"].get_ref<const std::string&>().size() : 0;
         if (size > room)
@@ -298,7 +281,7 @@ std::string check_text(const FeatureFile& output, const CheckedCorpus& checked) 
     out += "  " + one_line(excerpt(output.files()[checked.checks[line - 1].found.front().file].path,
                                    kLongestPath));
   }
-  return out + '\n' + stored_remarks_text(output, kShownRemarks, "--csv");
+  return out + '\n';
 }
 
 std::string check_csv(const FeatureFile& output, const CheckedCorpus& checked) {

@@ -1,6 +1,7 @@
 // What `melflow check` says, as one JSON document, as text and as a table.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -17,18 +18,20 @@ struct DocumentOptions {
   std::size_t clips = 0;               ///< those of them that come with a stretch to hear
   std::vector<Verdict> expected = {};  ///< verdict_on_recordings(), where something is expected
   std::size_t clip_bytes = 0;          ///< of all of these together
+  /// The path by which a recording is read, by its number; for clips.
+  std::function<std::string(std::size_t)> path_of = {};
 };
 
 /// By what the recordings are grouped: label, split and the column speaker, where they are there,
 /// and `by`. Throws ConfigError where there is no such column.
 std::vector<std::string> groupings(const FeatureFile& output, const std::vector<std::string>& by);
 
-/// Docs: docs/quality.md#the-report.
+/// What is wrong, by check, by group and in all, and how each measure is distributed.
 nlohmann::ordered_json check_json(const FeatureFile& output, const CheckedCorpus& checked,
                                   const std::vector<Criterion>& wanted,
                                   const DocumentOptions& options);
 
-/// As printed; `document`: of check_json().
+/// As printed.
 std::string check_text(const FeatureFile& output, const CheckedCorpus& checked);
 
 /// A line for each recording: what is known of it, every measure, and the checks that it fails.

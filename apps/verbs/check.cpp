@@ -23,6 +23,8 @@
 #include "apps/temporary_folder.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
+#include "apps/verbs/inspect_text.h"
+#include "apps/verbs/output_corpus.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
@@ -295,9 +297,13 @@ int tell(const CheckArguments& arguments, const FeatureFile& output,
                    .by = by,
                    .clips = arguments.clips,
                    .expected = judged,
-                   .clip_bytes = kClipBytes});
+                   .clip_bytes = kClipBytes,
+                   .path_of = [&](std::size_t file) {
+                     return corpus_of({{&output, {file}}})->manifest.path(0);
+                   }});
   std::FILE* const out = arguments.json == "-" ? stderr : stdout;
-  if (!arguments.quiet) put(out, check_text(output, checked));
+  if (!arguments.quiet)
+    put(out, check_text(output, checked) + stored_remarks_text(output, kShownRemarks, "--csv"));
   put(out, verdicts_text(judged));
   if (!judged.empty() && !judged.front().is_met) return kNotAsExpected;
   for (const FeatureFile::Entry& e : output.files())
@@ -337,6 +343,9 @@ int check(const CheckArguments& arguments) {
   if (!arguments.path.empty() && arguments.path.find("://") == std::string::npos &&
       !names_archives(arguments.path) && !fs::exists(arguments.path, error))
     throw RunError(arguments.path + ": there is no such file or folder");
+  if (!arguments.output.empty() && fs::exists(arguments.output, error))
+    if (const FeatureFile there(arguments.output); there.rows() > 0)
+      throw RunError(arguments.output + ": has rows, which would be gone; name another file");
   Corpus corpus =
       arguments.from.empty() ? corpus_of_path(arguments.path) : corpus_of_pipeline(arguments);
   const RecordingExpectations expected = expected_of(arguments, corpus.expect);

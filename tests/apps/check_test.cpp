@@ -77,6 +77,27 @@ std::set<std::string> worst(const Json& document, const std::string& name) {
   return out;
 }
 
+// The table of docs/quality.md.
+std::string profiles_markdown() {
+  std::vector<std::string> keys;
+  for (const Profile& p : profiles())
+    for (const auto& one : p.where)
+      if (std::find(keys.begin(), keys.end(), one.first) == keys.end()) keys.push_back(one.first);
+  std::string out = "| condition |", line = "|---|";
+  for (const Profile& p : profiles()) out += fmt::format(" `{}` |", p.name), line += "---|";
+  out += '\n' + line + '\n';
+  for (const std::string& key : keys) {
+    out += fmt::format("| `{}` |", key);
+    for (const Profile& p : profiles()) {
+      const auto at = std::find_if(p.where.begin(), p.where.end(),
+                                   [&](const auto& one) { return one.first == key; });
+      out += at == p.where.end() ? " |" : fmt::format(" `{}` |", at->second);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
 using Names = std::set<std::string>;
 
 }  // namespace
@@ -131,6 +152,25 @@ TEST_CASE("check: what was measured once is judged again without the recordings"
   const Json longer = check(folder, 4, {"q.h5", "--where", "duration=< 5s", "--faulty", "< 1"});
   CHECK(worst(longer, "duration") == Names{"bob/gap.wav"});
   CHECK(has(longer["filter"], "duration"));
+}
+
+TEST_CASE("check: an output with rows is not replaced") {
+  const TempFolder folder;
+  make_corpus(folder);
+  folder.write("p.yaml", R"(version: 1
+graph:
+  files: {stage: file_list, root: c}
+  decode: {stage: decode, from: files}
+  mel: {stage: mel, from: decode, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20}
+  write: {stage: hdf5_write, from: mel, path: o.h5}
+)");
+  exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}));
+  const std::string before = read_text(folder / "o.h5");
+  CHECK(has(exits(1, melflow_in(folder, {"check", "c", "--output", "o.h5"})).err,
+            "o.h5: has rows, which would be gone"));
+  CHECK(read_text(folder / "o.h5") == before);
+  exits(3, melflow_in(folder, {"check", "c", "--output", "q.h5", "-q"}));
+  exits(3, melflow_in(folder, {"check", "c", "--output", "q.h5", "-q"}));  // one of check is
 }
 
 TEST_CASE("check: the filter that it says keeps what has no fault") {
