@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <string_view>
 
 #include "pipeline/base/secrets.h"
@@ -75,7 +76,8 @@ const Value* value_at(const Value& options, std::string_view name) {
 
 // Whether the value is a choice of the option, which is meant whatever files there are.
 bool is_choice(const StageInfo& stage, std::string_view option, const std::string& value) {
-  for (const Field& field : stage.configure()->schema().fields())
+  const std::unique_ptr<StageConfig> config = stage.configure();
+  for (const Field& field : config->schema().fields())
     if (field.name == option)
       return std::find(field.choices.begin(), field.choices.end(), value) != field.choices.end();
   return false;
