@@ -38,7 +38,7 @@ const Where& damage() {
                          {"quality.inverted_channels", "< 1"},
                          {"quality.dropouts", "< 1"},
                          {"quality.repeats", "< 1"},
-                         {"quality.hum", "< 12dB"},
+                         {"quality.hum", "< 9dB"},
                          {"quality.lost_share", "< 0.1%"},
                          {"quality.rate_ratio", "0.99..1.01"},
                          {"quality.length_ratio", "0.95..1.05"}};

@@ -2,7 +2,6 @@
 // every sum is made in the same order.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -27,34 +26,30 @@ struct Chunk {
 /// Sums are made in as many lanes, so that compilers can use vectors.
 inline constexpr int kSumLanes = 8;
 
+/// Joins f(i) of i in [0, n) in lanes, and then the lanes.
+template <class F, class Join>
+[[gnu::always_inline]] inline float over_lanes(std::int64_t n, F&& f, Join&& join) {
+  float lanes[kSumLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes)
+#pragma GCC unroll 1  // GCC 12 finds no vectors in the unrolled loop
+    for (int l = 0; l < kSumLanes; ++l) lanes[l] = join(lanes[l], f(i + l));
+  for (int l = 0; l < n - i; ++l) lanes[l] = join(lanes[l], f(i + l));
+  for (int half = kSumLanes / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; ++l) lanes[l] = join(lanes[l], lanes[l + half]);
+  return lanes[0];
+}
+
 /// Adds up f(i) of i in [0, n).
 template <class F>
 [[gnu::always_inline]] inline float lane_sum(std::int64_t n, F&& f) {
-  std::array<float, kSumLanes> lanes{};
-  std::int64_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes)
-    for (int l = 0; l < kSumLanes; ++l) lanes[static_cast<std::size_t>(l)] += f(i + l);
-  for (; i < n; ++i) lanes[0] += f(i);
-  float out = 0;
-  for (const float lane : lanes) out += lane;
-  return out;
+  return over_lanes(n, f, [](float a, float b) { return a + b; });
 }
 
 /// The largest f(i) of i in [0, n); 0 for none, and where all are negative.
 template <class F>
 [[gnu::always_inline]] inline float lane_max(std::int64_t n, F&& f) {
-  std::array<float, kSumLanes> lanes{};
-  std::int64_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes)
-    for (int l = 0; l < kSumLanes; ++l) {
-      const float value = f(i + l);
-      float& lane = lanes[static_cast<std::size_t>(l)];
-      lane = value > lane ? value : lane;
-    }
-  for (; i < n; ++i) lanes[0] = f(i) > lanes[0] ? f(i) : lanes[0];
-  float out = 0;
-  for (const float lane : lanes) out = lane > out ? lane : out;
-  return out;
+  return over_lanes(n, f, [](float a, float b) { return b > a ? b : a; });
 }
 
 }  // namespace melflow

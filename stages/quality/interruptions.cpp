@@ -31,16 +31,17 @@ double squares(const Chunk& chunk, std::int64_t i) {
 
 using Marks = std::array<std::uint8_t, Chunk::kFrames>;
 
-MELFLOW_FOR_WIDE_VECTORS void mark_zeros(const float* x, std::int64_t n, Marks& out) {
-  for (std::int64_t i = 0; i < n; ++i) out[static_cast<std::size_t>(i)] = x[i] == 0 ? 1 : 0;
+// Pointers, since compilers do not vectorise loops whose places are checked.
+MELFLOW_FOR_WIDE_VECTORS void mark_zeros(const float* x, std::int64_t n, std::uint8_t* out) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = x[i] == 0 ? 1 : 0;
 }
 
 // Marks places that the samples themselves decide, so that they are the same in a repetition.
-MELFLOW_FOR_WIDE_VECTORS void mark_anchors(const float* x, std::int64_t n, Marks& out) {
+MELFLOW_FOR_WIDE_VECTORS void mark_anchors(const float* x, std::int64_t n, std::uint8_t* out) {
   for (std::int64_t i = 0; i < n; ++i) {
     const auto bits =
         std::bit_cast<std::uint32_t>(x[i]) ^ std::rotl(std::bit_cast<std::uint32_t>(x[i - 1]), 9);
-    out[static_cast<std::size_t>(i)] = ((bits * 0x9E3779B1U) >> 27 & kAnchors) == 0 ? 1 : 0;
+    out[i] = ((bits * 0x9E3779B1U) >> 27 & kAnchors) == 0 ? 1 : 0;
   }
 }
 
@@ -84,7 +85,7 @@ void DropoutKernel::push(const Chunk& chunk) {
       static_cast<double>(kSound * kSound) *
       static_cast<double>(beside_ * static_cast<std::int64_t>(chunk.channels.size()));
   Marks zeros;
-  mark_zeros(chunk.channels.front(), chunk.frames, zeros);
+  mark_zeros(chunk.channels.front(), chunk.frames, zeros.data());
   for (std::int64_t i = 0; i < chunk.frames;) {
     // Mostly there is nothing to do for many samples.
     if (run_ == 0 && after_left_ == 0) {
@@ -169,7 +170,7 @@ void RepeatKernel::push(const Chunk& chunk) {
     i += n;
   }
   Marks anchors;
-  mark_anchors(x, chunk.frames, anchors);
+  mark_anchors(x, chunk.frames, anchors.data());
   for (std::int64_t i = 0; i < chunk.frames; ++i) {
     if (lag_ == 0) {
       i = next_mark(anchors, i, chunk.frames);

@@ -13,14 +13,12 @@ constexpr int kMostCompared = 8;
 constexpr double kEqual = 1e-5;     // power of a difference: 50 dB below
 constexpr double kInverted = -0.9;  // correlation
 
-struct Levels {
-  float sum, squares, peak;
-};
+MELFLOW_FOR_WIDE_VECTORS float sum_of(const float* x, std::int64_t n) {
+  return lane_sum(n, [x](std::int64_t i) { return x[i]; });
+}
 
-MELFLOW_FOR_WIDE_VECTORS Levels levels_of(const float* x, std::int64_t n) {
-  return {lane_sum(n, [x](std::int64_t i) { return x[i]; }),
-          lane_sum(n, [x](std::int64_t i) { return x[i] * x[i]; }),
-          lane_max(n, [x](std::int64_t i) { return std::abs(x[i]); })};
+MELFLOW_FOR_WIDE_VECTORS float peak_of(const float* x, std::int64_t n) {
+  return lane_max(n, [x](std::int64_t i) { return std::abs(x[i]); });
 }
 
 MELFLOW_FOR_WIDE_VECTORS float product_of(const float* a, const float* b, std::int64_t n) {
@@ -65,15 +63,17 @@ void LevelsKernel::close_frame() {
 }
 
 void LevelsKernel::push(const Chunk& chunk) {
+  for (std::size_t c = 0; c < channels_.size(); ++c) {
+    channels_[c].sum += sum_of(chunk.channels[c], chunk.frames);
+    channels_[c].peak = std::max(channels_[c].peak, peak_of(chunk.channels[c], chunk.frames));
+  }
   for (std::int64_t at = 0; at < chunk.frames;) {
     const std::int64_t n = std::min(frame_length_ - frame_fill_, chunk.frames - at);
     for (std::size_t c = 0; c < channels_.size(); ++c) {
-      const Levels found = levels_of(chunk.channels[c] + at, n);
-      Channel& of = channels_[c];
-      of.sum += found.sum;
-      of.squares += found.squares;
-      of.peak = std::max(of.peak, found.peak);
-      in_frame_ += found.squares;
+      const float* x = chunk.channels[c] + at;
+      const float squares = product_of(x, x, n);
+      channels_[c].squares += squares;
+      in_frame_ += squares;
     }
     frame_fill_ += n;
     if (frame_fill_ == frame_length_) close_frame();

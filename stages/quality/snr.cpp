@@ -27,48 +27,44 @@ constexpr double kTable[] = {
     1.624135, 1.625078, 1.625979, 1.626839,
 };
 constexpr double kLeastDb = -20;
-constexpr int kAtOnce = 32;  // magnitudes whose product is a normal number
+constexpr std::int64_t kProducts = 8;  // at once
+constexpr std::int64_t kFactors = 32;  // magnitudes whose product is a normal number
 constexpr float kLeast = 1.0F / (1 << 24);
 
-using ChunkSamples = std::array<float, Chunk::kFrames>;
-
+// Below, pointers: compilers do not vectorise loops whose places are checked.
 MELFLOW_FOR_WIDE_VECTORS void add_samples(const float* x, std::int64_t step, std::int64_t count,
-                                          ChunkSamples& to) {
+                                          float* to) {
   if (step == 1)
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) to[i] += x[i];
+    for (std::int64_t i = 0; i < count; ++i) to[i] += x[i];
   else if (step == 2)  // loops that compilers vectorise
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) to[i] += x[2 * i];
+    for (std::int64_t i = 0; i < count; ++i) to[i] += x[2 * i];
   else
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-      to[i] += x[i * static_cast<std::size_t>(step)];
+    for (std::int64_t i = 0; i < count; ++i) to[i] += x[i * step];
 }
 
-// Scales them; returns their sum and how many are not 0.
-MELFLOW_FOR_WIDE_VECTORS float scaled_sum(ChunkSamples& of, std::int64_t count, float scale) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) of[i] *= scale;
-  return lane_sum(count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)]; });
+// Scales them; returns their sum.
+MELFLOW_FOR_WIDE_VECTORS float scaled_sum(float* of, std::int64_t count, float scale) {
+  for (std::int64_t i = 0; i < count; ++i) of[i] *= scale;
+  return lane_sum(count, [of](std::int64_t i) { return of[i]; });
 }
-MELFLOW_FOR_WIDE_VECTORS float not_zero(const ChunkSamples& of, std::int64_t count) {
-  return lane_sum(
-      count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)] != 0 ? 1.0F : 0.0F; });
+MELFLOW_FOR_WIDE_VECTORS float not_zero(const float* of, std::int64_t count) {
+  return lane_sum(count, [of](std::int64_t i) { return of[i] != 0 ? 1.0F : 0.0F; });
 }
 
 // Makes those that are not 0 their distances from `offset`; returns the sum of these.
-MELFLOW_FOR_WIDE_VECTORS float take_magnitudes(ChunkSamples& of, std::int64_t count, float offset) {
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-    of[i] = of[i] != 0 ? std::abs(of[i] - offset) : 0;
-  return lane_sum(count, [&](std::int64_t i) { return of[static_cast<std::size_t>(i)]; });
+MELFLOW_FOR_WIDE_VECTORS float take_magnitudes(float* of, std::int64_t count, float offset) {
+  for (std::int64_t i = 0; i < count; ++i) of[i] = of[i] != 0 ? std::abs(of[i] - offset) : 0;
+  return lane_sum(count, [of](std::int64_t i) { return of[i]; });
 }
 
-// Multiplies every kSumLanes'th of the magnitudes in [begin, end) that are not 0, and counts them.
-// Behind `end` all are 0, up to a multiple of kSumLanes.
-MELFLOW_FOR_WIDE_VECTORS void multiply(const ChunkSamples& of, std::size_t begin, std::size_t end,
-                                       std::array<double, kSumLanes>& products,
-                                       std::array<int, kSumLanes>& counts) {
-  products.fill(1);
-  counts.fill(0);
-  for (std::size_t k = begin; k < end; k += kSumLanes)
-    for (std::size_t l = 0; l < kSumLanes; ++l) {
+// Multiplies every kProducts'th of `count` magnitudes that are not 0, and counts them. Behind them
+// all are 0, up to a multiple of kProducts.
+MELFLOW_FOR_WIDE_VECTORS void multiply(const float* of, std::int64_t count, double* products,
+                                       int* counts) {
+  std::fill_n(products, kProducts, 1.0);
+  std::fill_n(counts, kProducts, 0);
+  for (std::int64_t k = 0; k < count; k += kProducts)
+    for (std::int64_t l = 0; l < kProducts; ++l) {
       const float x = of[k + l];
       products[l] *= static_cast<double>(x > 0 ? (x > kLeast ? x : kLeast) : 1.0F);
       counts[l] += x > 0 ? 1 : 0;
@@ -81,7 +77,8 @@ MELFLOW_FOR_WIDE_VECTORS void multiply(const ChunkSamples& of, std::size_t begin
 SnrKernel::SnrKernel(int sample_rate) : step_(std::max(1, sample_rate / 8000)) {}
 
 void SnrKernel::push(const Chunk& chunk) {
-  ChunkSamples mean{};
+  std::array<float, Chunk::kFrames> samples{};
+  float* mean = samples.data();
   const std::int64_t first = (step_ - chunk.start % step_) % step_;
   const std::int64_t count = (chunk.frames - first + step_ - 1) / step_;
   for (const float* x : chunk.channels) add_samples(x + first, step_, count, mean);
@@ -92,12 +89,11 @@ void SnrKernel::push(const Chunk& chunk) {
   const auto offset = static_cast<float>(used_ > 0 ? all_ / used_ : 0);
   sum_ += take_magnitudes(mean, count, offset);
   // One logarithm of a product in place of many: a magnitude of 0 is left out as a factor of 1.
-  const auto end = static_cast<std::size_t>(count);
-  for (std::size_t i = 0; i < end; i += kSumLanes * kAtOnce) {
-    std::array<double, kSumLanes> products;
-    std::array<int, kSumLanes> counts;
-    multiply(mean, i, std::min(i + kSumLanes * kAtOnce, end), products, counts);
-    for (std::size_t l = 0; l < kSumLanes; ++l) {
+  for (std::int64_t i = 0; i < count; i += kProducts * kFactors) {
+    std::array<double, kProducts> products;
+    std::array<int, kProducts> counts;
+    multiply(mean + i, std::min(kProducts * kFactors, count - i), products.data(), counts.data());
+    for (std::size_t l = 0; l < kProducts; ++l) {
       logs_ += std::log(products[l]);
       count_ += counts[l];
     }

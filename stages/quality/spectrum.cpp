@@ -113,34 +113,56 @@ void HumKernel::push(const Chunk& chunk) {
   }
 }
 
-// Returns by how much the second strongest of the multiples stands out [dB].
+// Returns how far the multiples of a mains frequency stand out [dB]: the stronger of two that are
+// peaks at multiples of one frequency near it; 0 where no two are. Notes and voices beside a
+// multiple are of other frequencies.
 double HumKernel::stands_out(double hz) const {
+  constexpr double kNear = 0.005;  // of the mains frequency, how far it may be off
+  constexpr double kEqual = 0.2;   // [Hz], between two lines' frequencies, each divided by m
   const double width = rate_ / kHumFrame;
-  const auto level = [&](double of) {
-    const auto k = static_cast<std::size_t>(std::lround(of / width));
-    return k < logs_.size() ? 10 * logs_[k] / static_cast<double>(frames_) : -1e9;
+  const auto level = [&](std::ptrdiff_t k) {
+    return 10 * logs_[static_cast<std::size_t>(k)] / static_cast<double>(frames_);
   };
-  std::vector<double> lines;
+  struct Line {
+    double level;      // above what is beside it [dB]
+    double frequency;  // divided by m [Hz]
+  };
+  std::vector<Line> lines;
   for (int m = 1; m <= 5 && m * hz + 12 < rate_ / 2; ++m) {
-    double line = -1e9;
-    for (const double off : {-width, 0.0, width}) line = std::max(line, level(m * hz + off));
+    const std::ptrdiff_t nearest = std::lround(m * hz / width);
+    const std::ptrdiff_t k =
+        std::max({nearest - 1, nearest, nearest + 1},
+                 [&](std::ptrdiff_t a, std::ptrdiff_t b) { return level(a) < level(b); });
+    const double left = level(k - 1), here = level(k), right = level(k + 1);
+    if (left > here || right > here) continue;
+    // A parabola through the three logarithms, which a Hann window's main lobe nearly is.
+    const double bend = left - 2 * here + right;
+    const double at = static_cast<double>(k) + (bend < 0 ? 0.5 * (left - right) / bend : 0);
+    const double frequency = at * width / m;
+    if (std::abs(frequency - hz) > kNear * hz) continue;
     std::vector<double> beside;
     for (double off = 4; off <= 12; off += width)
-      for (const double at : {m * hz - off, m * hz + off}) beside.push_back(level(at));
-    std::nth_element(beside.begin(),
-                     beside.begin() + static_cast<std::ptrdiff_t>(beside.size() / 2), beside.end());
-    lines.push_back(line - beside[beside.size() / 2]);
+      for (const double near : {m * hz - off, m * hz + off})
+        beside.push_back(level(std::lround(near / width)));
+    const auto middle = beside.begin() + static_cast<std::ptrdiff_t>(beside.size() / 2);
+    std::nth_element(beside.begin(), middle, beside.end());
+    lines.push_back({here - *middle, frequency});
   }
-  if (lines.size() < 2) return 0;
-  std::nth_element(lines.begin(), lines.begin() + 1, lines.end(), std::greater<>());
-  return lines[1];
+  std::sort(lines.begin(), lines.end(),
+            [](const Line& a, const Line& b) { return a.level > b.level; });
+  for (std::size_t i = 1; i < lines.size(); ++i)
+    for (std::size_t stronger = 0; stronger < i; ++stronger)
+      if (std::abs(lines[i].frequency - lines[stronger].frequency) <= kEqual)
+        return lines[i].level;
+  return 0;
 }
 
 void HumKernel::finish(MeasureValues& out) {
   if (frames_ < kLeastHumFrames) return;
   const double at50 = stands_out(50), at60 = stands_out(60);
-  out[Measure::hum] = static_cast<float>(std::max({at50, at60, 0.0}));
-  out[Measure::hum_hz] = at50 >= at60 ? 50.0F : 60.0F;
+  const double most = std::max({at50, at60, 0.0});
+  out[Measure::hum] = static_cast<float>(most);
+  if (most > 0) out[Measure::hum_hz] = at50 >= at60 ? 50.0F : 60.0F;
 }
 
 }  // namespace melflow

@@ -335,7 +335,7 @@ def plant_jump(x, rate, strength, random):
     return plant_at(x, rate, strength, random, lambda n, rate: np.exp(-np.arange(n) / (0.02 * rate)), 1)
 
 
-@kind("hum", ("25 dB", "12 dB", "3 dB below the recording; 50 or 60 Hz and multiples to the fifth, as 1/m"), ("hum", ">", 12),
+@kind("hum", ("25 dB", "12 dB", "3 dB below the recording; 50 or 60 Hz and multiples to the fifth, as 1/m"), ("hum", ">", 9),
       lambda x, rate: len(x) >= 3 * rate and is_sound(x, rate))
 def plant_hum(x, rate, strength, random):
     hz = (50, 60)[int(random.integers(2))]
