@@ -17,6 +17,7 @@
 #include "stages/features/mel/mel_presets.h"
 #include "stages/features/mel/utterance_steps.h"
 #include "tests/support/reference_mel.h"
+#include "tests/support/sanitized.h"
 
 namespace melflow::mel_grid_test {
 namespace {
@@ -225,11 +226,14 @@ Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
 TEST_CASE("mel grid: several hundred parameter sets agree with the definition") {
   const std::vector<Named> sets = grid();
   CHECK(sets.size() >= 200);
+  // Sanitizers look for errors of memory, which need no pairs of options.
+  const std::size_t step = kSanitized ? 5 : 1;
   const std::vector<std::int16_t> samples = recording(3000);
   std::vector<double> exact;
   for (const std::int16_t s : samples) exact.push_back(s / 32768.0);
   Errors worst, worst_double;
-  for (const Named& set : sets) {
+  for (std::size_t i = 0; i < sets.size(); i += step) {
+    const Named& set = sets[i];
     CAPTURE(set.name);
     MelOptions linear = set.options;
     linear.log = O::Log::none;
