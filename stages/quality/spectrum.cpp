@@ -152,8 +152,7 @@ double HumKernel::stands_out(double hz) const {
             [](const Line& a, const Line& b) { return a.level > b.level; });
   for (std::size_t i = 1; i < lines.size(); ++i)
     for (std::size_t stronger = 0; stronger < i; ++stronger)
-      if (std::abs(lines[i].frequency - lines[stronger].frequency) <= kEqual)
-        return lines[i].level;
+      if (std::abs(lines[i].frequency - lines[stronger].frequency) <= kEqual) return lines[i].level;
   return 0;
 }
 
