@@ -227,7 +227,7 @@ TEST_CASE("mel grid: several hundred parameter sets agree with the definition") 
   const std::vector<Named> sets = grid();
   CHECK(sets.size() >= 200);
   // Sanitizers look for errors of memory, which need no pairs of options.
-  const std::size_t step = kSanitized ? 5 : 1;
+  const std::size_t step = test::kSanitized ? 5 : 1;
   const std::vector<std::int16_t> samples = recording(3000);
   std::vector<double> exact;
   for (const std::int16_t s : samples) exact.push_back(s / 32768.0);
