@@ -432,9 +432,12 @@ def levels(x, rate):
     return 10 * np.log10(y.var(axis=1).mean(axis=1) + 1e-12)
 
 
-def range_of_levels(x, rate):
+def is_noisy(x, rate):
+    """Whether levels of 10 ms lie within 20 dB, or the mean is at most 16 dB (6 more than the limit) above the tenth percentile."""
     quiet, loud = np.percentile(levels(x, rate), (10, 90))
-    return loud - quiet
+    power = 10 ** (levels(x, rate) / 10)
+    noise = max(1e-12, np.percentile(power, 10))
+    return loud - quiet < 20 or 10 * np.log10(max(1e-12, power.mean() - noise) / noise) <= 16
 
 
 def correlation(x):
@@ -478,7 +481,7 @@ CONFIRMED = {
     "inverted channel": lambda x, rate, own: correlation(x) < -0.9,
     "repeated stretch": is_repeated,
     "band limit": lambda x, rate, own: share_above(x, rate, 0.8)[0] < 2e-8 or share_above(x, rate, 0.8)[1] < 15 * 2048 * 0.375 / 12 / 32768 ** 2,
-    "noise": lambda x, rate, own: range_of_levels(x, rate) < 20,
+    "noise": lambda x, rate, own: is_noisy(x, rate),
 }
 
 
