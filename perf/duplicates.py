@@ -30,6 +30,7 @@ CODECS = {  # name: ending, options of ffmpeg
     "48 kHz": ("wav", ["-ar", "48000"]),
     "8 kHz": ("wav", ["-ar", "8000"]),
     "-20 dB": ("wav", ["-af", "volume=-20dB"]),
+    "+20 dB": ("wav", ["-af", "volume=20dB"]),  # clipped
     "mp3 64, gsm": ("gsm", ["-ar", "8000", "-c:a", "libgsm"]),  # of what mp3 64 left
     "+2 % speed": ("wav", None),
 }
@@ -70,7 +71,7 @@ def write(path, samples, rate):
     soundfile.write(path, samples, rate, subtype="PCM_16")
 
 
-def through_codecs(kind, recordings, work):
+def through_codecs(kind, recordings, work, begins):
     """Encodes all recordings of one rate as one file, and cuts what is decoded."""
     rate = recordings[0][1]
     joined = work / f"{kind}.wav"
@@ -91,8 +92,13 @@ def through_codecs(kind, recordings, work):
         for number, (samples, _) in enumerate(recordings):
             end = at + len(samples)
             begin_end = [round(t * heard_rate / rate / speed) for t in (at, end)]
-            write(work / "copies" / name / f"{kind}{number:04}.wav", heard[slice(*begin_end)],
-                  heard_rate)
+            copy = heard[slice(*begin_end)]
+            write(work / "copies" / name / f"{kind}{number:04}.wav", copy, heard_rate)
+            if name == "gsm":
+                middle = max(0, len(copy) // 2 - 5 * heard_rate // 2)
+                begins["gsm, 5 s", f"{kind}{number:04}.wav"] = middle / heard_rate
+                write(work / "copies" / "gsm, 5 s" / f"{kind}{number:04}.wav",
+                      copy[middle : middle + 5 * heard_rate], heard_rate)
             at = end
 
 
@@ -122,8 +128,7 @@ def prints(melflow, folder, output):
 graph:
   files: {{stage: file_list, root: "{folder}"}}
   decode: {{stage: decode, from: files}}
-  low: {{stage: resample, from: decode, rate: 4kHz}}
-  print: {{stage: fingerprint, from: low}}
+  print: {{stage: fingerprint, from: decode}}
   write: {{stage: hdf5_write, from: print, path: "{output}", overwrite: true}}
 """)
     subprocess.run([melflow, "run", pipeline, "-q"], check=True)
@@ -148,7 +153,7 @@ def main():
         for kind, recordings in kinds.items():
             for number, (samples, rate) in enumerate(recordings):
                 write(work / "originals" / f"{kind}{number:04}.wav", samples, rate)
-            through_codecs(kind, recordings, work)
+            through_codecs(kind, recordings, work, begins)
             other_copies(kind, recordings, work, draw, noise, begins)
         (work / "begins.json").write_text(json.dumps([[*k, v] for k, v in begins.items()]))
     begins = {(a, b): v for a, b, v in json.loads((work / "begins.json").read_text())}

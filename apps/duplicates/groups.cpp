@@ -23,16 +23,15 @@ namespace {
 
 constexpr double kWhole = 0.9;           // share of a recording that counts as all of it
 constexpr std::int64_t kLeastEqual = 8;  // words with evidence of recordings that are equal
-constexpr double kWordSeconds = static_cast<double>(fingerprint::kHop) / fingerprint::kRate;
-constexpr double kSpanSeconds = static_cast<double>(fingerprint::kSpan) / fingerprint::kRate;
+constexpr double kWordSeconds = 1.0 / fingerprint::kWordsASecond;
+using fingerprint::kSpanSeconds;
 
 void check_fingerprints(const FeatureFile& output) {
   if (output.text("feature_settings").find("\"fingerprint\"") == std::string::npos ||
       output.type() != NumberType::int32 || output.data().values_per_row() != 1)
     throw RunError(
-        fmt::format("{}: has no fingerprints; write them by the nodes {{stage: resample, rate: "
-                    "4kHz}}, {{stage: "
-                    "fingerprint}} and a sink of their own (docs/duplicates.md)",
+        fmt::format("{}: has no fingerprints; write them by a node {{stage: fingerprint}} and a "
+                    "sink of its own (docs/duplicates.md)",
                     output.path()));
   if (const std::string flaw = output.flaw(); !flaw.empty()) throw RunError(flaw);
 }

@@ -1,11 +1,16 @@
 // fingerprint: makes rows of 32 bits that are alike where recordings sound alike.
 //
-// In:  Windows, of whole recordings at 4000 Hz.
+// In:  Waveform blocks of whole recordings, of any rates from 4000 Hz on.
 // Out: MelBatch of one part, int32 [rows, 1]: words.h.
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +18,7 @@
 
 #include "pipeline/stage/registry.h"
 #include "stages/facts.h"
+#include "stages/features/mel_front.h"
 #include "stages/fingerprint/words.h"
 #include "stages/items.h"
 #include "stages/length.h"
@@ -21,43 +27,45 @@
 namespace melflow {
 namespace {
 
-using fingerprint::kHop;
-using fingerprint::kRate;
-using fingerprint::kSpan;
+using fingerprint::kLeastRate;
 
-class Fingerprint final : public Transform<Windows, MelBatch>, public TellsLength {
+struct PrintState final : StageState {
+  std::optional<fingerprint::WordStream> stream;
+  std::int64_t rows = 0;  // given so far
+};
+
+std::string too_low(double rate) {
+  return fmt::format(
+      "{} Hz; fingerprints are of what is heard from 300 to 1800 Hz and take {} Hz "
+      "or more",
+      rate, kLeastRate);
+}
+
+class Fingerprint final : public StreamTransform<Waveform, MelBatch, PrintState>,
+                          public TellsLength {
  public:
   explicit Fingerprint(NoOptions) {}
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
     above.erase(requirement::kRowTypes);  // there are no rows before this stage
-    above.set(requirement::kSampleRate, static_cast<double>(kRate));
-    above.set(requirement::kContext, static_cast<std::int64_t>(kSpan));
     return above;
   }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     const auto rate = given.get(property::kSampleRate);
-    if (rate && *rate != kRate)
-      check.error("", fmt::format("takes samples at {} Hz, but the input has {} Hz; put a node "
-                                  "{{stage: resample, rate: {}}} before it, on a branch of its own",
-                                  kRate, *rate, kRate));
-    if (given.get_or(property::kWindow, 0) > 0)
-      check.error("",
-                  "takes whole recordings, but they are cut into windows; take it from a node "
-                  "before segment");
+    if (rate && *rate < kLeastRate) check.error("", "the input has " + too_low(*rate));
+    instruction_set_ = chosen_instruction_set();
     auto info = std::make_shared<FeatureInfo>();
     info->name = kConcatRows;
     info->axis = "column";
     info->columns = 1;
     info->type = NumberType::int32;
-    info->sample_rate = kRate;
+    info->sample_rate = kLeastRate;
     info->n_fft = fingerprint::kFrame;
-    info->hop = kHop;
+    info->hop = kLeastRate / fingerprint::kWordsASecond;
     info->unit = "bits";
-    info->frames_of = fingerprint::words_of;
-    *info->computed_by = {"cpu", "any", true};
+    *info->computed_by = {"cpu", instruction_set_, true};
     info_ = info;
     Properties out = given;
     out.set(property::kFeatures, info_);
@@ -66,41 +74,32 @@ class Fingerprint final : public Transform<Windows, MelBatch>, public TellsLengt
 
   [[nodiscard]] std::optional<Value> settings() const override { return Value::map({}); }
 
-  // int16, the smallest samples, make the most rows.
+  // int16 at the lowest rate makes the most rows; some wait for a later block.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    return BufferPool::rounded((input / 2 / kHop + 2) * sizeof(std::int32_t));
+    constexpr std::size_t kWaiting = 64;
+    return BufferPool::rounded((input / 2 * fingerprint::kWordsASecond / kLeastRate + kWaiting) *
+                               sizeof(std::int32_t));
   }
 
-  Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const Windows> in,
-                                                  ItemContext& context) const override {
-    if (in->sample_rate != kRate)
-      return ItemError::failed(
-          fmt::format("is sampled at {} Hz, fingerprint takes {} Hz; put a resample stage before",
-                      in->sample_rate, kRate));
+  Result<std::shared_ptr<const MelBatch>> process_block(std::shared_ptr<const Waveform> in,
+                                                        PrintState& state,
+                                                        ItemContext& context) const override {
+    if (in->sample_rate < kLeastRate)
+      return ItemError::failed("is sampled at " + too_low(in->sample_rate));
+    if (!state.stream) state.stream.emplace(kernel_of(in->sample_rate));
+    std::vector<std::int32_t> words;
+    add(in->samples, in->last, *state.stream, words);
+    if (words.empty() && !in->last) return std::shared_ptr<const MelBatch>{};
     auto part = std::make_shared<MelPart>();
     part->type = NumberType::int32;
     part->last = in->last;
     part->file = in->file;
-    part->first_row = in->first ? 0 : fingerprint::words_ready(in->fresh);
-    const std::int64_t to =
-        in->last ? fingerprint::words_of(in->end()) : fingerprint::words_ready(in->end());
-    part->row_count = std::max<std::int64_t>(0, to - part->first_row);
-    if (part->row_count == 0 && !in->last) return std::shared_ptr<const MelBatch>{};
-    auto rows = std::make_shared<Buffer>(
-        context.run().pool.lease(static_cast<std::size_t>(part->row_count) * sizeof(std::int32_t)));
-    if (part->row_count > 0) {
-      const std::int64_t skipped = part->first_row * kHop - in->begin;
-      const std::int64_t there = in->samples.count - skipped;
-      std::vector<float> converted;
-      const float* samples = reinterpret_cast<const float*>(in->samples.data) + skipped;
-      if (in->samples.type != SampleType::float32) {
-        converted.resize(static_cast<std::size_t>(there));
-        to_float(in->samples.data + static_cast<std::size_t>(skipped) * sizeof(std::int16_t),
-                 converted.size(), NumberType::int16, converted.data());
-        samples = converted.data();
-      }
-      kernel_.compute(samples, there, part->row_count, rows->as<std::int32_t>());
-    }
+    part->first_row = state.rows;
+    part->row_count = static_cast<std::int64_t>(words.size());
+    state.rows += part->row_count;
+    const std::size_t bytes = words.size() * sizeof(std::int32_t);
+    auto rows = std::make_shared<Buffer>(context.run().pool.lease(bytes));
+    if (bytes > 0) std::memcpy(rows->data(), words.data(), bytes);
     part->data = std::move(rows);
     auto out = std::make_shared<MelBatch>();
     out->info = info_;
@@ -109,14 +108,40 @@ class Fingerprint final : public Transform<Windows, MelBatch>, public TellsLengt
   }
 
   [[nodiscard]] std::optional<RecordingLength> length_of(RecordingLength in) const override {
-    if (in.sample_rate != kRate) return std::nullopt;
-    if (in.rows < 0) in.rows = fingerprint::words_of(in.samples);
+    if (in.sample_rate < kLeastRate) return std::nullopt;
+    if (in.rows < 0) in.rows = fingerprint::words_of(in.samples, in.sample_rate);
     return in;
   }
 
  private:
-  fingerprint::Kernel kernel_;
+  static void add(const Samples& samples, bool is_last, fingerprint::WordStream& stream,
+                  std::vector<std::int32_t>& words) {
+    if (samples.type == SampleType::float32)
+      return stream.add(reinterpret_cast<const float*>(samples.data), samples.count, is_last,
+                        words);
+    constexpr std::int64_t kPiece = 4096;
+    std::array<float, kPiece> converted;
+    for (std::int64_t at = 0; at == 0 || at < samples.count; at += kPiece) {
+      const std::int64_t n = std::min(kPiece, samples.count - at);
+      if (n > 0)
+        to_float(samples.data + static_cast<std::size_t>(at) * sizeof(std::int16_t),
+                 static_cast<std::size_t>(n), NumberType::int16, converted.data());
+      stream.add(converted.data(), n, is_last && at + kPiece >= samples.count, words);
+    }
+  }
+
+  // Recordings of a corpus have few rates.
+  [[nodiscard]] std::shared_ptr<const fingerprint::Kernel> kernel_of(int rate) const {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const fingerprint::Kernel>& kernel = kernels_[rate];
+    if (!kernel) kernel = std::make_shared<const fingerprint::Kernel>(rate, instruction_set_);
+    return kernel;
+  }
+
+  std::string instruction_set_;
   std::shared_ptr<const FeatureInfo> info_;
+  mutable std::mutex mutex_;  // guards kernels_
+  mutable std::map<int, std::shared_ptr<const fingerprint::Kernel>> kernels_;
 };
 
 const RegisterStage<Fingerprint, NoOptions> register_fingerprint{

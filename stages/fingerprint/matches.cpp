@@ -1,6 +1,10 @@
 #include "stages/fingerprint/matches.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <tuple>
 #include <utility>
@@ -29,20 +33,18 @@ struct Vote {
   auto key() const { return std::tie(a, b, offset, at); }
 };
 
-// The finalizer of MurmurHash3 (Appleby, public domain).
-std::uint32_t mixed(std::uint32_t h) {
-  h = (h ^ (h >> 16)) * 0x85ebca6bU;
-  h = (h ^ (h >> 13)) * 0xc2b2ae35U;
-  return h ^ (h >> 16);
+template <class Number>
+std::uint64_t hash_of(const Number& number) {
+  return XXH3_64bits(&number, sizeof number);
 }
 
 void add_places(const std::vector<std::uint32_t>& words, std::size_t recording,
                 Spill<Place>& places) {
   for (std::size_t at = 0; at + kCheckAfter < words.size(); ++at) {
-    const std::uint32_t h = mixed(words[at]);
-    if ((h >> 30) != 0 || !is_evidence(words, at) || (at > 0 && words[at] == words[at - 1]))
+    const std::uint64_t h = hash_of(words[at]);
+    if ((h >> 62) != 0 || !is_evidence(words, at) || (at > 0 && words[at] == words[at - 1]))
       continue;
-    places.add((h >> 24) % Spill<Place>::kParts,
+    places.add((h >> 32) % Spill<Place>::kParts,
                {words[at], words[at + kCheckAfter], static_cast<std::uint32_t>(recording),
                 static_cast<std::uint32_t>(at)});
   }
@@ -67,7 +69,7 @@ void add_votes(const Place* begin, const Place* end, std::size_t common, std::si
     for (std::size_t i = 0; i < j && kept[i].recording != b.recording; ++i) {
       const Place& a = kept[i];
       if (std::popcount(a.check ^ b.check) > kCheckBits) continue;
-      votes.add(mixed(a.recording * 0x9e3779b1U + b.recording) % Spill<Vote>::kParts,
+      votes.add(hash_of(std::array{a.recording, b.recording}) % Spill<Vote>::kParts,
                 {a.recording, b.recording,
                  static_cast<std::int32_t>(static_cast<std::int64_t>(b.at) - a.at), a.at});
     }

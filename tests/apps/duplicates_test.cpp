@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -90,8 +91,7 @@ std::string pipeline(const std::string& files, const std::string& path,
 {}graph:
   files: {{stage: file_list, {}}}
   decode: {{stage: decode, from: files}}
-  low: {{stage: resample, from: decode, rate: 4kHz}}
-  print: {{stage: fingerprint, from: low}}
+  print: {{stage: fingerprint, from: decode}}
   write: {{stage: hdf5_write, from: print, path: {}, overwrite: true}}
 )",
                      options, files, path);
@@ -151,19 +151,55 @@ TEST_CASE("duplicates: planted ones are found with their places, and nothing els
   }
 }
 
-TEST_CASE("duplicates: the same for any workers and order") {
+std::string groups_of(const TempFolder& folder, const std::string& output,
+                      std::vector<std::string> options = {}) {
+  options.insert(options.begin(), {"duplicates", output, "--csv", output + ".csv", "-q"});
+  exits(0, melflow_in(folder, std::move(options)));
+  return read_text(folder / (output + ".csv"));
+}
+
+TEST_CASE("duplicates: the same for any workers, blocks and order of the list") {
   const TempFolder folder;
   make_corpus(folder);
   const std::string files = "root: c, splits: top_dir";
   run(folder, pipeline(files, "one.h5", "workers: 1\n"));
-  run(folder, pipeline(files, "two.npy", "workers: 2\n"));
-  exits(0, melflow_in(folder, {"duplicates", "one.h5", "--csv", "one.csv", "-q"}));
-  std::string text = pipeline(files, "two.npy");
+  const std::string expected = groups_of(folder, "one.h5");
+  run(folder, pipeline(files, "three.h5", "workers: 3\n"));
+  CHECK(read_text(folder / "three.h5") == read_text(folder / "one.h5"));
+  std::string text = pipeline(files, "blocks.npy");
   text.replace(text.find("hdf5_write"), 10, "npy_write");
+  text.replace(text.find("stage: decode"), 13, "stage: decode, block: 64KiB");
   run(folder, text);
-  exits(0,
-        melflow_in(folder, {"duplicates", "two.npy", "--csv", "two.csv", "-q", "--memory", "16"}));
-  CHECK(read_text(folder / "one.csv") == read_text(folder / "two.csv"));
+  CHECK(groups_of(folder, "blocks.npy", {"--memory", "16"}) == expected);
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "c"))
+    if (entry.is_regular_file())
+      paths.push_back(std::filesystem::relative(entry.path(), folder / "c"));
+  std::sort(paths.begin(), paths.end(), std::greater<>());
+  std::string list = "path\n";
+  for (const std::string& path : paths) list += path + "\n";
+  write_text(folder / "list.csv", list);
+  run(folder, pipeline("root: c, manifest: list.csv, splits: top_dir", "order.h5"));
+  CHECK(groups_of(folder, "order.h5") == expected);
+}
+
+TEST_CASE("duplicates: the same of merged parts of a job, and of an update") {
+  const TempFolder folder;
+  make_corpus(folder);
+  run(folder, pipeline("root: c, splits: top_dir", "one.h5"));
+  const std::string expected = groups_of(folder, "one.h5");
+  write_text(folder / "p.yaml", pipeline("root: c, splits: top_dir", "merged.h5"));
+  exits(0, melflow_in(folder, {"plan", "p.yaml", "--part", "500KiB", "-o", "job"}));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder / "job"), {}) > 2);
+  exits(0, melflow_in(folder, {"work", "job", "-q"}));
+  exits(0, melflow_in(folder, {"merge", "job", "-q"}));
+  CHECK(groups_of(folder, "merged.h5") == expected);
+  std::filesystem::rename(folder / "c/test", folder / "later");
+  run(folder, pipeline("root: c, splits: top_dir", "updated.h5"));
+  CHECK(groups_of(folder, "updated.h5") != expected);
+  std::filesystem::rename(folder / "later", folder / "c/test");
+  exits(0, melflow_in(folder, {"update", "p.yaml", "-q"}));
+  CHECK(groups_of(folder, "updated.h5") == expected);
 }
 
 TEST_CASE("duplicates: with the column of groups splits are disjoint") {

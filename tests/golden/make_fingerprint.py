@@ -1,5 +1,6 @@
 """Writes fingerprint.json: words of the stage fingerprint by numpy, from the definition in
-docs/duplicates.md, for noise that tests/numerics/fingerprint_test.cpp makes anew.
+docs/decisions/0041-fingerprints.md, for 4 s of noise at each rate that
+tests/numerics/fingerprint_test.cpp makes anew.
 
     python3 tests/golden/make_fingerprint.py > tests/golden/fingerprint.json
 """
@@ -8,7 +9,7 @@ import json
 
 import numpy as np
 
-RATE, FRAME, HOP, BANDS, SMOOTHED, LAG, ROWS = 4000, 256, 50, 33, 25, 16, 300
+FRAME, HOP, BANDS, SMOOTHED, LAG, SECONDS = 0.064, 0.0125, 33, 25, 16, 4
 
 
 def noise(count):
@@ -19,19 +20,34 @@ def noise(count):
     return np.array(out)
 
 
-samples = noise(FRAME + (SMOOTHED - 1 + LAG + ROWS - 1) * HOP)
-edges = 300 * (1800 / 300) ** (np.arange(BANDS + 1) / BANDS)
-bins = np.rint(edges * FRAME / RATE).astype(int)
-hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
-energies = []
-for at in range(0, len(samples) - FRAME + 1, HOP):
-    power = np.abs(np.fft.rfft(samples[at : at + FRAME] * hann)) ** 2
-    energies.append([power[a:b].sum() for a, b in zip(bins, bins[1:])])
-energies = np.array(energies)
-weights = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(1, SMOOTHED + 1) / (SMOOTHED + 1))
-smooth = np.array([np.convolve(band, weights, "valid") for band in energies.T]).T
-slope = smooth[:, :-1] - smooth[:, 1:]
-bits = slope[LAG:] - slope[:-LAG] > 0
-assert bits.shape == (ROWS, BANDS - 1)
-words = [sum(int(bit) << b for b, bit in enumerate(row)) for row in bits]
-print(json.dumps({"words": words}))
+def halved(samples, length, beta):
+    at = np.arange(length) - length // 2
+    taps = np.sinc(at / 2) * np.kaiser(length, beta)
+    odd = at % 2 != 0
+    taps[odd] /= 2 * taps[odd].sum()
+    taps[~odd] = 0.5 * (at[~odd] == 0)
+    return np.convolve(samples, taps)[length // 2 :][: len(samples)][::2]
+
+
+def words(rate):
+    samples = noise(SECONDS * rate)
+    while rate >= 8000:
+        samples = halved(samples, *((11, 4.5) if rate >= 16000 else (47, 3.4)))
+        rate /= 2
+    frame = 32 * round(rate * FRAME / 32)
+    edges = 300 * (1800 / 300) ** (np.arange(BANDS + 1) / BANDS)
+    bins = np.rint((np.rint(edges * FRAME) - 0.5) / FRAME * frame / rate + 0.5).astype(int)
+    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(frame) / frame)
+    energies = []
+    while (at := int(len(energies) * HOP * rate + 0.5)) + frame <= len(samples):
+        power = np.abs(np.fft.rfft(samples[at : at + frame] * hann)) ** 2
+        energies.append([power[a:b].sum() for a, b in zip(bins, bins[1:])])
+    energies = np.array(energies)
+    weights = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(1, SMOOTHED + 1) / (SMOOTHED + 1))
+    smooth = np.array([np.convolve(band, weights, "valid") for band in energies.T]).T
+    slope = smooth[:, :-1] - smooth[:, 1:]
+    bits = slope[LAG:] - slope[:-LAG] > 0
+    return [sum(int(bit) << b for b, bit in enumerate(row)) for row in bits]
+
+
+print(json.dumps({rate: words(rate) for rate in (4000, 8000, 16000, 37800, 44100, 48000)}))

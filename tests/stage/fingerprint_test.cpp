@@ -15,20 +15,10 @@
 namespace melflow::test::fingerprint_stage_test {
 namespace {
 
-// Blocks as segment without a length gives them.
-std::vector<std::shared_ptr<const Windows>> cut(const std::vector<float>& samples,
-                                                std::int64_t block) {
-  Bench segment("segment");
-  Requirements below;
-  below.set(requirement::kContext, std::int64_t{fingerprint::kSpan});
-  segment.plan({}, below);
-  return segment.stream<Windows>(waveform(samples, fingerprint::kRate, block)).blocks;
-}
-
-std::vector<std::int32_t> rows(const std::vector<float>& samples, std::int64_t block) {
+std::vector<std::int32_t> rows(const std::vector<float>& samples, int rate, std::int64_t block) {
   Bench bench("fingerprint");
   CHECK(bench.plan().errors.empty());
-  const auto made = bench.stream<MelBatch>(cut(samples, block));
+  const auto made = bench.stream<MelBatch>(waveform(samples, rate, block));
   REQUIRE(made.ok());
   std::vector<std::int32_t> out;
   for (const auto& batch : made.blocks) {
@@ -43,26 +33,33 @@ std::vector<std::int32_t> rows(const std::vector<float>& samples, std::int64_t b
 
 TEST_CASE("fingerprint: rows do not depend on the size of blocks") {
   const std::vector<float> samples = test_signal(50'000);
-  const std::vector<std::int32_t> whole = rows(samples, 0);
-  CHECK(static_cast<std::int64_t>(whole.size()) == fingerprint::words_of(50'000));
-  for (const std::int64_t block : {100, 999, 2256, 10'007}) CHECK(rows(samples, block) == whole);
+  for (const int rate : {4000, 16000, 44100}) {
+    CAPTURE(rate);
+    const std::vector<std::int32_t> whole = rows(samples, rate, 0);
+    CHECK(static_cast<std::int64_t>(whole.size()) == fingerprint::words_of(50'000, rate));
+    for (const std::int64_t block : {100, 999, 2256, 10'007})
+      CHECK(rows(samples, rate, block) == whole);
+  }
 }
 
 TEST_CASE("fingerprint: a recording shorter than a word's span leaves one row") {
-  CHECK(rows(test_signal(300), 0).size() == 1);
-  CHECK(rows(test_signal(300), 100) == rows(test_signal(300), 0));
+  CHECK(rows(test_signal(300), 4000, 0).size() == 1);
+  CHECK(rows(test_signal(300), 4000, 100) == rows(test_signal(300), 4000, 0));
 }
 
-TEST_CASE("fingerprint: another rate and windows are refused before the run") {
+TEST_CASE("fingerprint: rates below 4000 Hz are refused, before the run where they are known") {
   Bench bench("fingerprint");
   Properties given;
-  given.set(property::kSampleRate, 16000.0);
-  given.set(property::kWindow, std::int64_t{4000});
+  given.set(property::kSampleRate, 3000.0);
   const std::vector<std::string> errors = bench.plan(given).errors;
-  REQUIRE(errors.size() == 2);
-  CHECK(errors[0].find("takes samples at 4000 Hz, but the input has 16000 Hz; put a node {stage: "
-                       "resample, rate: 4000} before it") != std::string::npos);
-  CHECK(errors[1].find("takes whole recordings, but they are cut") != std::string::npos);
+  REQUIRE(errors.size() == 1);
+  CHECK(errors[0].find("the input has 3000 Hz; fingerprints are of what is heard from 300 to 1800 "
+                       "Hz and take 4000 Hz or more") != std::string::npos);
+  Bench unknown("fingerprint");
+  CHECK(unknown.plan().errors.empty());
+  const auto made = unknown.stream<MelBatch>(waveform(test_signal(300), 3999, 0));
+  REQUIRE_FALSE(made.ok());
+  CHECK(made.error->message.find("is sampled at 3999 Hz; fingerprints") != std::string::npos);
 }
 
 }  // namespace
