@@ -30,8 +30,10 @@ def sound(draw):
     phase = 2 * np.pi * np.cumsum(hz) / RATE
     gains = draw.uniform(0, 1, (12, 90)) ** 3 * draw.uniform(0, 1, 90)
     out = draw.normal(size=count) * (0.05 * draw.uniform(0, 1, 90) ** 2)[note]
-    for h in range(12):
-        out += gains[h][note] * np.sin((h + 1) * phase)
+    harmonic, before, turn = np.sin(phase), np.zeros(count), 2 * np.cos(phase)
+    for gain in gains:
+        out += gain[note] * harmonic
+        harmonic, before = turn * harmonic - before, harmonic  # sin((h + 1) x)
     return (0.3 * out / np.abs(out).max()).astype("f4")
 
 

@@ -59,7 +59,7 @@ TEST_CASE("fingerprint: rates below 4000 Hz are refused, before the run where th
   CHECK(unknown.plan().errors.empty());
   const auto made = unknown.stream<MelBatch>(waveform(test_signal(300), 3999, 0));
   REQUIRE_FALSE(made.ok());
-  CHECK(made.error->message.find("is sampled at 3999 Hz; fingerprints") != std::string::npos);
+  CHECK(made.entry.reason.find("is sampled at 3999 Hz; fingerprints") != std::string::npos);
 }
 
 }  // namespace
