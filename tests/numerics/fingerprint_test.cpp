@@ -61,7 +61,8 @@ double share_that_differs(const Words& a, const Words& b) {
 
 TEST_CASE("fingerprint: words are those of numpy, at any rate") {
   std::ifstream file(source_path("tests/golden/fingerprint.json"));
-  for (const auto& [rate, words] : nlohmann::json::parse(file).items()) {
+  const auto all = nlohmann::json::parse(file);
+  for (const auto& [rate, words] : all.items()) {
     CAPTURE(rate);
     const int hz = std::stoi(rate);
     const auto expected = words.get<Words>();
@@ -81,10 +82,10 @@ TEST_CASE("fingerprint: neither level nor blocks nor where a recording begins ch
       CHECK(words_of_samples(samples, rate, block) == words);
     for (float& x : samples) x *= 0x1p-10F;
     CHECK(words_of_samples(samples, rate) == words);
-    // Samples before the cut are in the filter, so that the first words may differ in a bit.
+    // The filters are at other samples where the cut is no multiple of theirs.
     const Words later(words.begin() + 80, words.end());
     const Words cut = words_of_samples({samples.begin() + rate, samples.end()}, rate);
-    CHECK(share_that_differs(cut, later) <= (rate == 4000 ? 0 : 1e-3));
+    CHECK(share_that_differs(cut, later) <= (rate == 4000 ? 0 : 5e-3));
   }
 }
 
