@@ -21,7 +21,10 @@
 namespace melflow {
 namespace {
 
-constexpr double kWhole = 0.9;           // share of a recording that counts as all of it
+constexpr double kWhole = 0.9;  // share of a recording that counts as all of it
+// Score from which on two form a group: copies through any codec have more (docs/duplicates.md),
+// other sentences of one synthetic voice that share as much up to 0.45.
+constexpr double kLeastJoined = 0.5;
 constexpr std::int64_t kLeastEqual = 8;  // words with evidence of recordings that are equal
 constexpr double kWordSeconds = 1.0 / fingerprint::kWordsASecond;
 using fingerprint::kSpanSeconds;
@@ -143,7 +146,7 @@ LikePair like_pair(const std::vector<ListedRecording>& recordings, const fingerp
   out.likeness = longer >= kWhole    ? Likeness::copy
                  : shorter >= kWhole ? Likeness::cut
                                      : Likeness::stretch;
-  out.is_joined = shorter >= share;
+  out.is_joined = shorter >= share && out.score >= kLeastJoined;
   out.is_across = is_across(recordings[match.a], recordings[match.b]);
   return out;
 }
