@@ -90,16 +90,6 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
   }
 }
 
-TEST_CASE("resume: fingerprints") {
-  std::string text = speech_pipeline({.batch = 1});
-  const std::size_t from = text.find("  resample:"), to = text.find("  write:");
-  text.replace(from, to - from, "  mel: {stage: fingerprint, from: decode}\n");
-  Stopped s(text);
-  s.folder.folder("w");
-  CHECK(resumed(completed(s.go_on())) == s.done);
-  s.check_output();
-}
-
 TEST_CASE("front end options: each stage's options are in one of the pipelines") {
   std::string texts;
   for (const FrontEndOptions& o : front_end_options()) texts += pipeline_of(o, 1);
