@@ -15,11 +15,15 @@ install(DIRECTORY own_stage/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/own_st
 
 install(EXPORT melflow NAMESPACE melflow:: FILE melflowTargets.cmake DESTINATION ${MELFLOW_PACKAGE_DIR}
   COMPONENT development)
-foreach(room pipeline stages cuda config)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/${room}
-    COMPONENT development FILES_MATCHING PATTERN *.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS public_headers.txt)
+file(STRINGS public_headers.txt headers REGEX "^(public|internal) ")
+foreach(header ${headers})
+  string(REGEX REPLACE "^[a-z]+ " "" header ${header})
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/${folder}
+    COMPONENT development)
 endforeach()
-install(FILES program.h exit_codes.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/apps COMPONENT development)
+install(FILES public_headers.txt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow COMPONENT development)
 
 configure_package_config_file(melflowConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/melflowConfig.cmake
   INSTALL_DESTINATION ${MELFLOW_PACKAGE_DIR})

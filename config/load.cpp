@@ -160,11 +160,11 @@ class Reader {
     }
   }
 
-  void add_older(Value& node) const {
+  void update_stored(Value& node) const {
     const Value* stage = node.find("stage");
     const StageInfo* info =
         stage == nullptr || !stage->is_scalar() ? nullptr : registry_.find(stage->text());
-    if (info != nullptr) info->configure()->schema().add_older(node);
+    if (info != nullptr) info->configure()->schema().update_stored(node);
   }
 
   // A recomputed output keeps its stored configuration, whatever file its plug-ins are loaded from.
@@ -222,7 +222,7 @@ class Reader {
         is_incomplete_ = true;
         continue;
       }
-      if (options_.has_all_options) add_older(node);
+      if (options_.has_all_options) update_stored(node);
       check_trust(e.key, node);
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
     }

@@ -22,11 +22,6 @@ struct NodeGroup {
   }
 };
 
-/// The options of stages that have none of their own.
-struct NoOptions {
-  void describe(Schema&) {}
-};
-
 /// Makes the node `spec.name`.`group` of the kind `stage`, with the options written in the group
 /// and without inputs. Options are not checked here.
 inline NodeSpec grouped_node(const NodeSpec& spec, const char* group, const char* stage) {

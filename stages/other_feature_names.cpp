@@ -57,6 +57,8 @@ constexpr OtherName kMel[] = {
      "the windows have options of their own: kaiser_beta, gauss_std, hamming_alpha, tukey_alpha, "
      "periodic"},
     {"winfunc", "python_speech_features", "window", "its name, such as hamming"},
+    {"d2h", "melflow 0.1", "",
+     "remove it: a batch is held until its rows are back from the device"},
     {"window_fn", "torchaudio", "window", "its name, such as hann"},
     {"n_mel_channels", "Tacotron 2", "n_mels"},
     {"num_mels", "HiFi-GAN", "n_mels"},

@@ -195,6 +195,11 @@ constexpr OtherName kRowSink[] = {
     {"chunks", "h5py", "hdf5_write.chunk", "a size such as 64KiB"},
 };
 
+constexpr OtherName kAudioWrite[] = {
+    {"keep_ending", "melflow 0.1", "",
+     "remove it: a name keeps its recording's ending where two would be the same"},
+};
+
 constexpr OtherName kUtterances[] = {
     {"start", "", "file_list.columns_are", "beside utterances: {start: VALUE}"},
     {"end", "", "file_list.columns_are", "beside utterances: {end: VALUE}"},
@@ -383,6 +388,7 @@ std::span<const OtherName> of_batch() { return kBatch; }
 std::span<const OtherName> of_file_list() { return kFileList; }
 std::span<const OtherName> of_utterances() { return kUtterances; }
 std::span<const OtherName> of_row_sink() { return kRowSink; }
+std::span<const OtherName> of_audio_write() { return kAudioWrite; }
 std::span<const OtherName> of_filter() { return kFilter; }
 std::span<const OtherName> of_loaders() { return kLoaders; }
 

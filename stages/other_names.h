@@ -28,6 +28,7 @@ std::span<const OtherName> of_batch();
 std::span<const OtherName> of_file_list();
 std::span<const OtherName> of_utterances();
 std::span<const OtherName> of_row_sink();
+std::span<const OtherName> of_audio_write();
 std::span<const OtherName> of_filter();
 std::span<const OtherName> of_loaders();
 

@@ -10,6 +10,8 @@
 #      tests/check.sh rooms            which folder ("room") of pipeline/ or stages/ includes one that it may not
 #      tests/check.sh names            types of one name that are defined in several files: undefined behaviour in
 #                                      one program, of which neither compiler nor linker says anything
+#      tests/check.sh headers          that apps/public_headers.txt has what its headers include, and that the examples of
+#                                      stages and graphs, and docs/own-stage.md, name none but public ones
 #      tests/check.sh reference        Doxygen's warnings about the public headers; writes the reference of
 #                                      the C++ API, build/reference/html/index.html
 # Out: the necessary changes; exit status 0 when there are none, 1 when there are some, 77 when the tool is
@@ -149,19 +151,53 @@ names() {
   [[ -z $double ]] || { printf 'check: a type of the same name in several files: %s\n' "$double" >&2; return 1; }
 }
 
+headers() {
+  local listed=apps/public_headers.txt found
+  found=$(
+    sed -n 's/^\(public\|internal\) \(.*\)/\1 \2/p' "$listed" | sort -k2 | awk '
+      { kind[$2] = $1 }
+      END {
+        for (file in kind) {
+          while ((status = (getline line < file)) > 0)
+            if (line ~ /^#include "/) {
+              split(line, part, "\"")
+              if (!(part[2] in kind)) print file " includes " part[2] ", which is not in the list"
+              includes[file, part[2]]
+            }
+          if (status < 0) print file " is in the list, and cannot be read"
+          if (kind[file] == "public") reached[file]
+        }
+        do {
+          more = 0
+          for (pair in includes) {
+            split(pair, of, SUBSEP)
+            if ((of[1] in reached) && !(of[2] in reached)) { reached[of[2]]; more = 1 }
+          }
+        } while (more)
+        for (file in kind) if (!(file in reached)) print file " is internal, and no public header includes it"
+      }'
+    grep -noE '"?(apps|config|cuda|pipeline|stages)/[a-z0-9_/]+\.h\>' apps/main.cpp apps/own_stage/*.cpp docs/examples/*.cpp docs/own-stage.md |
+      while IFS=: read -r file line header; do
+        grep -qx "public ${header#\"}" "$listed" || echo "$file:$line: ${header#\"} is no public header"
+      done
+  )
+  [[ -z $found ]] || { sort <<<"$found" | sed "s|^|check: $listed: |" >&2; return 1; }
+}
+
 reference() {
   if ! command -v doxygen >/dev/null; then
     echo "check: skipped, there is no doxygen: apt install doxygen" >&2
     exit 77
   fi
   mkdir -p build/reference
-  doxygen docs/Doxyfile || exit 1
+  { cat docs/Doxyfile; sed -n 's/^public /INPUT += /p' apps/public_headers.txt; } | doxygen - || exit 1
 }
 
 case ${1-} in
   format) format ;;
   rooms) rooms ;;
   names) names ;;
+  headers) headers ;;
   reference) reference ;;
   tidy) tidy "${2-}" ;;
   changed) changed "${2-}" ;;

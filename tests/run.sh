@@ -83,6 +83,7 @@ for part in "${parts[@]}"; do
       bash tests/check.sh format || [[ $? == 77 ]]
       bash tests/check.sh rooms
       bash tests/check.sh names
+      bash tests/check.sh headers
       bash tests/check.sh reference || [[ $? == 77 ]]
       continue
       ;;

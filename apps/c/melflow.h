@@ -41,7 +41,7 @@ typedef enum melflow_status {
   MELFLOW_INTERNAL = 9 /* a fault of the library; please report it */
 } melflow_status;
 
-/* The version of the library: "0.1.0". A library takes programs that were compiled with this header
+/* The version of the library: "0.2.0". A library takes programs that were compiled with this header
  * of the same version or, from 1.0 on, of an earlier one with the same first number. */
 const char* melflow_version(void);
 

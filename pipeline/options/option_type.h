@@ -204,7 +204,9 @@ struct OptionType<std::vector<T>> {
 
 }  // namespace melflow
 
-/// In messages a size is written as in a configuration.
+// Doxygen 1.9 fails on a specialisation whose template it has not seen.
+/// @cond
+// In messages a size is written as in a configuration.
 template <>
 struct fmt::formatter<melflow::Bytes> : fmt::formatter<std::string> {
   template <class Context>
@@ -213,3 +215,4 @@ struct fmt::formatter<melflow::Bytes> : fmt::formatter<std::string> {
                                           context);
   }
 };
+/// @endcond

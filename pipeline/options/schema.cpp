@@ -222,6 +222,15 @@ void Schema::add_older(Value& map, const std::vector<Field>& fields) {
   }
 }
 
+void Schema::update_stored(Value& map) const {
+  add_older(map, fields_);
+  std::erase_if(map.entries(), [this](const Value::Entry& e) {
+    return std::any_of(other_names_.begin(), other_names_.end(), [&](const OtherName& other) {
+      return other.name == e.key && other.here.empty() && other.whose.starts_with("melflow ");
+    });
+  });
+}
+
 void Schema::find_unused(const Value& map, const std::string& path, Problems& remarks) const {
   for (const Value::Entry& e : map.entries())
     for (const Field& f : fields_)

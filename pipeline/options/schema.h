@@ -143,8 +143,10 @@ class Schema {
   /// Reports options of the map that have no effect, or only a partial one, because of others.
   /// Skips options with their default, as stored configurations contain all options.
   void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
-  /// Adds the options that a stored map lacks, with the values that Field::was() gives.
-  void add_older(Value& map) const { add_older(map, fields_); }
+  /// Makes a map that an earlier version stored one of this version: adds the options that it
+  /// lacks, with the values that Field::was() gives, and removes those that are gone without a
+  /// successor.
+  void update_stored(Value& map) const;
   /// All options with their current values; without tuning options if `with_tuning` is false.
   [[nodiscard]] Value echo(bool with_tuning = true) const;
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }

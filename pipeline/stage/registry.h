@@ -147,6 +147,11 @@ class Registry {
   std::vector<OtherName> other_names_;
 };
 
+/// The options of stages that have none of their own.
+struct NoOptions {
+  void describe(Schema&) {}
+};
+
 template <class S, class Options>
 class RegisterStage {
  public:

@@ -25,6 +25,7 @@
 #include "stages/files/publication.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
+#include "stages/other_names.h"
 #include "stages/output/audio_names.h"
 #include "stages/output/formats/sound_writer.h"
 #include "stages/run_task.h"
@@ -53,6 +54,7 @@ struct AudioWriteOptions {
   bool overwrite = false, sync = false;
 
   void describe(Schema& s) {
+    s.other_names(other_names::of_audio_write());
     s.field("path", names.folder,
             "folder below which each recording is written under its own relative path; created if "
             "missing, but not the folder that it is in; required");

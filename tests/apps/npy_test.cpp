@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/base/text.h"
+#include "pipeline/base/version.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
@@ -148,8 +149,9 @@ TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's
       {"offsets of another run", rows, shifted, document,
        "melflow: out.npy: this file is damaged: the rows of en/two.wav begin at "},
       {"a later format", rows, index, with(document, "\"format\": 2", "\"format\": 3"),
-       "melflow: out.npy: was written by melflow 0.1.0 in format 3, this program reads format 2 "
-       "only"},
+       fmt::format("melflow: out.npy: was written by melflow {} in format 3, this program reads "
+                   "format 2 only",
+                   kVersion)},
   };
   for (const Row& row : table) {
     CAPTURE(std::string(row.what));

@@ -31,6 +31,8 @@ refused() {
 cmake --install "$build" --prefix "$folder/installed" >"$folder/log" || fail "$(tail -n 20 "$folder/log")"
 melflow=$folder/installed/bin/melflow
 cd "$folder"
+sed -n 's/^\(public\|internal\) //p' "$source/apps/public_headers.txt" | sort >listed
+(cd installed/include/melflow && find . -name '*.h' -printf '%P\n' | sort) | diff listed - >&2 || fail "these headers are not those of apps/public_headers.txt"
 
 # ---- init --stage
 refused 2 'Peak is not a name for a stage; allowed: small letters' "$melflow" init --stage Peak
@@ -89,7 +91,10 @@ nm -DC --defined-only "$folder"/installed/lib/libmelflow.so.0 | grep -v ' melflo
 # ---- the stage of docs/own-stage.md that makes several results per recording
 sed -n '/^\/\/ halves:/,/^```/p' "$source/docs/own-stage.md" | sed '$d' >mine/halves.cpp
 [[ $(wc -l <mine/halves.cpp) -le 40 ]] || fail "halves has $(wc -l <mine/halves.cpp) lines"
-echo 'melflow_add_program(melflow_halves halves.cpp)' >>mine/CMakeLists.txt
+# With all public headers: they are there, and so is whatever they include.
+sed -n 's/^public \(.*\)/#include "\1"/p' installed/include/melflow/public_headers.txt >mine/headers.cpp
+[[ $(wc -l <mine/headers.cpp) -gt 20 ]] || fail "public headers: $(<mine/headers.cpp)"
+echo 'melflow_add_program(melflow_halves halves.cpp headers.cpp)' >>mine/CMakeLists.txt
 cmake --build mine/build >log 2>&1 || fail "$(tail -n 30 log)"
 cat >halves.yaml <<'END'
 version: 1
@@ -125,6 +130,11 @@ bare/build/bare texts >counts 2>reasons || status=$?
 [[ $status == 3 ]] || fail "word_count: status $status"
 [[ $(tr -s ' \n' ' ' <counts) == ' 2 be 2 not 1 or 2 to ' ]] || fail "word_count: $(<counts)"
 grep -qx 'texts/c.txt: is not a text' reasons || fail "word_count: $(<reasons)"
+
+# ---- what 0.1 had
+sed 's/find_package(melflow REQUIRED)/find_package(melflow REQUIRED COMPONENTS stages)/' mine/CMakeLists.txt >bare/CMakeLists.txt
+refused 1 'it has no components since 0.2: write find_package(melflow REQUIRED), and link melflow::melflow' \
+  cmake -S bare -B bare/other -G Ninja -DCMAKE_PREFIX_PATH="$folder/installed"
 
 # ---- missing libraries: here, and where melflow is built; install_deps.sh has all of them
 refused 1 '  apt-get install libfmt-dev' \

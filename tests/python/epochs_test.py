@@ -198,6 +198,18 @@ class EpochsTest(corpus.CorpusTest):
             self.assertEqual(keys(other), epoch(1))
 
     @corpus.of_each
+    def test_a_state_of_another_order_of_samples_is_refused(self, name, make, epoch):
+        loader = make()
+        next(iter(loader))
+        state = loader.state_dict()
+        of_0_1 = {key: value for key, value in state.items() if key != "order"}
+        for other, said in ((of_0_1, "melflow 0.1"), ({**state, "order": state["order"] + 1}, "another version of melflow")):
+            with self.assertRaisesRegex(ValueError, rf"the state is of {said}, .* begin its epoch anew by set_epoch\(0\)"):
+                loader.load_state_dict(other)
+        loader.load_state_dict(state)
+        self.assertEqual(keys(loader), epoch(0)[1:])
+
+    @corpus.of_each
     def test_a_state_behind_the_last_batch_is_the_beginning_of_the_next_epoch(self, name, make, epoch):
         states, taken, last = [], [], make()
         for batch in last:

@@ -49,6 +49,8 @@ class FeaturesTest(unittest.TestCase):
             features.check(rows.attributes["feature_fingerprint"])
             with self.assertRaisesRegex(melflow.RunError, "trained on features"):
                 features.check("other")
+            with self.assertRaisesRegex(TypeError, "^samples: this argument is called audio since melflow 0.2$"):
+                features(samples=np.zeros(9, np.int16), sample_rate=corpus.RATE)
             compared = 0
             for i in np.flatnonzero(rows.count > 0):
                 with wave.open(os.path.join(self.root, rows.path[i])) as sound:
@@ -418,6 +420,9 @@ class FeaturesTest(unittest.TestCase):
             self.assertEqual(file.read(), shown[0].svg)
         self.assertEqual(shown[0].svg, shown[1].svg)
         self.assertIn(">音/a.wav</text>", melflow.show(np.zeros((5, 4)), title="音/a.wav").svg)
+        with self.assertRaisesRegex(AttributeError, 'is SVG since melflow 0.2: .svg has it, and .save'):
+            getattr(shown[0], "png")
+        self.assertFalse(hasattr(shown[0], "other"))
         with self.assertRaisesRegex(ValueError, "a.png': pictures are written as SVG; end the name in .svg"):
             shown[0].save("a.png")
         with self.assertRaisesRegex(ValueError, "there is no recording 'ant/00.wav'. Did you mean 'ant/00\\d.wav'"):

@@ -322,6 +322,26 @@ TEST_CASE("schema: another program's name of an option is explained, not taken")
   CHECK(advice_on("amounts", {&other}, {}, {"amount"}) == ". Did you mean 'amount'?");
 }
 
+TEST_CASE("schema: what an earlier version stored gets what it lacks and loses what is gone") {
+  static constexpr OtherName kNames[] = {{"gone", "melflow 0.1", "", "remove it"},
+                                         {"renamed", "melflow 0.1", "count"},
+                                         {"elsewhere", "librosa", "", "write it elsewhere"}};
+  int count = 3;
+  std::string rule = "new";
+  Schema schema;
+  schema.field("count", count, "how many");
+  schema.field("rule", rule, "how").was("old");
+  schema.other_names(kNames);
+  Value stored = Value::map({});
+  for (const char* key : {"gone", "renamed", "elsewhere", "count"})
+    stored.set(key, Value::scalar("7"));
+  schema.update_stored(stored);
+  CHECK(stored.find("gone") == nullptr);
+  for (const char* key : {"renamed", "elsewhere", "count"}) CHECK(stored.find(key) != nullptr);
+  REQUIRE(stored.find("rule") != nullptr);
+  CHECK(stored.find("rule")->text() == "old");
+}
+
 TEST_CASE("schema: null is the default of an option of any type, and no value is none") {
   for (const char* key : {"count", "small", "large", "ratio", "gain", "flag", "text", "size",
                           "colour", "names", "numbers", "threads"}) {

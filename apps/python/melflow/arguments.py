@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import enum
+import functools
 import hashlib
 import json
 import operator
@@ -11,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
+Call = TypeVar("Call", bound=Callable[..., Any])
 Pipeline = Union["os.PathLike[str]", str, Mapping[str, Any], "Graph"]
 
 
@@ -46,6 +48,18 @@ def shown(value: Any) -> str:
     """A value in a message."""
     text = repr(value)
     return text if len(text) <= 100 else text[:100] + "…"
+
+
+def renamed(**names: str) -> Callable[[Call], Call]:
+    """Makes a function refuse arguments by names that an earlier version had, each with its name today."""
+    def of(function: Call) -> Call:
+        @functools.wraps(function)
+        def call(*args: Any, **given: Any) -> Any:
+            for name in names.keys() & given.keys():
+                raise TypeError(f"{name}: this argument is called {names[name]} since melflow 0.2")
+            return function(*args, **given)
+        return call  # type: ignore[return-value]
+    return of
 
 
 def size(count: float) -> str:

@@ -32,6 +32,10 @@ else:
 _WAIT = 0.1  # seconds between checks for signals
 
 
+# The rules by which a seed gives an order of samples, in every state; another number where a version changes them.
+_ORDER = 2
+
+
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> List[str]:
     """Describes the differences of two states. A key vars.NAME is the digest of one variable."""
     out = []
@@ -223,9 +227,9 @@ class Epochs(arguments.Reopened):
         if ahead:
             epoch, delivered = self._before[-ahead]
         elif run is not None and delivered and run.is_over() and self._run is run:
-            return {"epoch": epoch + 1, "delivered": 0, self._STATE: self._order_settings()}
+            return {"epoch": epoch + 1, "delivered": 0, self._STATE: self._order_settings(), "order": _ORDER}
         deciding = self._order_settings() | (self._list_settings(epoch, False) if delivered else {})
-        return {"epoch": epoch, "delivered": delivered, self._STATE: deciding}
+        return {"epoch": epoch, "delivered": delivered, self._STATE: deciding, "order": _ORDER}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Makes the next `for` continue after the last batch of that state: the same samples in the
@@ -235,6 +239,10 @@ class Epochs(arguments.Reopened):
         state = arguments.state(state, keys, f"a {type(self).__name__}")
         epoch = arguments.integer("epoch of a state", state["epoch"])
         delivered = arguments.integer("delivered of a state", state["delivered"])
+        if state.get("order") != _ORDER:
+            saver = "another version of melflow" if "order" in state else "melflow 0.1"
+            raise ValueError(f"the state is of {saver}, in which a seed gives another order of samples, so others would follow: go on with the version that "
+                             f"saved it, or begin its epoch anew by set_epoch({epoch})")
         there = state[self._STATE]
         here = self._order_settings() | (self._list_settings(epoch, True) if delivered else {})
         differences = _differences(there, here)

@@ -79,6 +79,7 @@ class Features(arguments.Reopened):
                  max_seconds: Optional[float] = None, max_samples: Optional[int] = None, deadline: Optional[float] = None,
                  remarks: Optional[List[Dict[str, Any]]] = None) -> "List[np.ndarray] | Padded": ...
 
+    @arguments.renamed(samples="audio")
     def __call__(self, audio: Any, sample_rate: Optional[int] = None, *, out: Any = None, padded: bool = False,
                  max_seconds: Optional[float] = None, max_samples: Optional[int] = None, deadline: Optional[float] = None,
                  remarks: Optional[List[Dict[str, Any]]] = None) -> Any:

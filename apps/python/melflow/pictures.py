@@ -18,6 +18,10 @@ class Picture:
     def __init__(self, svg: str) -> None:
         self.svg = svg
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError('a picture is SVG since melflow 0.2: .svg has it, and .save("a.svg") writes it; a browser, rsvg-convert or Inkscape makes a '
+                             "PNG of it" if name == "png" else f"a Picture has no attribute {name!r}")
+
     def _repr_svg_(self) -> str:
         return self.svg
 
