@@ -133,7 +133,7 @@ grep -qx 'texts/c.txt: is not a text' reasons || fail "word_count: $(<reasons)"
 
 # ---- what 0.1 had
 sed 's/find_package(melflow REQUIRED)/find_package(melflow REQUIRED COMPONENTS stages)/' mine/CMakeLists.txt >bare/CMakeLists.txt
-refused 1 'it has no components since 0.2: write find_package(melflow REQUIRED), and link melflow::melflow' \
+refused 1 'it has no components since 0.2: write find_package(melflow REQUIRED), and' \
   cmake -S bare -B bare/other -G Ninja -DCMAKE_PREFIX_PATH="$folder/installed"
 
 # ---- missing libraries: here, and where melflow is built; install_deps.sh has all of them
