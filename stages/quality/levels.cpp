@@ -13,7 +13,7 @@ constexpr int kMostCompared = 8;
 constexpr double kEqual = 1e-5;     // power of a difference: 50 dB below
 constexpr double kInverted = -0.9;  // correlation
 
-MELFLOW_FOR_WIDE_VECTORS float sum_of(const float* x, std::int64_t n) {
+MELFLOW_FOR_WIDE_VECTORS float total_of(const float* x, std::int64_t n) {
   return lane_sum(n, [x](std::int64_t i) { return x[i]; });
 }
 
@@ -64,7 +64,7 @@ void LevelsKernel::close_frame() {
 
 void LevelsKernel::push(const Chunk& chunk) {
   for (std::size_t c = 0; c < channels_.size(); ++c) {
-    channels_[c].sum += sum_of(chunk.channels[c], chunk.frames);
+    channels_[c].sum += total_of(chunk.channels[c], chunk.frames);
     channels_[c].peak = std::max(channels_[c].peak, peak_of(chunk.channels[c], chunk.frames));
   }
   for (std::int64_t at = 0; at < chunk.frames;) {
