@@ -43,12 +43,12 @@ def ffmpeg(*arguments):
 
 def speech(folder, draw):
     """[(samples, rate)] of the files below a folder, joined."""
-    files = sorted(pathlib.Path(folder).rglob("*.wav"))
+    files = sorted(p for p in pathlib.Path(folder).rglob("*") if p.suffix in (".wav", ".ogg"))
     draw.shuffle(files)
     out, joined, wanted = [], [], draw.uniform(10, 60)
     for file in files:
-        samples, rate = soundfile.read(file, dtype="float32")
-        joined.append(samples)
+        samples, rate = soundfile.read(file, dtype="float32", always_2d=True)
+        joined.append(samples.mean(axis=1))
         if sum(map(len, joined)) >= wanted * rate:
             out.append((np.concatenate(joined)[: 60 * rate], rate))
             joined, wanted = [], draw.uniform(10, 60)
@@ -116,8 +116,11 @@ def other_copies(kind, recordings, work, draw, noise, begins):
             begins[cut, name] = at / rate
         a, b = (recordings[(number + d) % len(recordings)] for d in (1, 2))
         own = copies.get("10 s", samples)
-        copies["10 s in 30 s"] = np.concatenate([a[0][: 8 * rate], own, b[0][: 12 * rate]])
-        begins["10 s in 30 s", name] = begins.get(("10 s", name), 0) - len(a[0][: 8 * rate]) / rate
+        before, behind = a[0][: 8 * rate], b[0][: 12 * rate]
+        copies["10 s in 30 s"] = np.concatenate([before, own, behind])
+        begins["10 s in 30 s", name] = begins.get(("10 s", name), 0) - len(before) / rate
+        copies["all in longer"] = np.concatenate([before, samples, behind])
+        begins["all in longer", name] = -len(before) / rate
         for copy, heard in copies.items():
             write(work / "copies" / copy / name, heard, rate)
 
@@ -173,7 +176,7 @@ def main():
         if a["path"] == name:
             found.setdefault((copy, name[0]), {})[name] = abs(begin - expected)
             joined[copy] = joined.get(copy, 0) + pair["joined"]
-        elif a["path"] != name and copy != "10 s in 30 s" and pair["joined"]:
+        elif copy not in ("10 s in 30 s", "all in longer") and pair["joined"]:
             wrong.setdefault(copy, []).append((a["path"], b["path"], pair["seconds"],
                                                pair["score"]))
     print(f"{'copy':16} {'speech':>12} {'music':>12} {'joined':>7} "

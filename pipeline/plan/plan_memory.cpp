@@ -141,10 +141,8 @@ std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
     if (n.info->traits.kind == StageKind::sink || n.takes_parts != of_parts) continue;
     const std::size_t in = n.inputs.empty() ? source.bytes : bytes_in(n, bounds);
     bounds[i] = n.stage->output_bound(source, in);
-    if (n.info->traits.cuts)
-      total += n.resources.keeps_of_stream;
-    else if (!n.inputs.empty() && !n.resources.passes_on)
-      total += bounds[i];
+    total += n.stage->keeps_of_stream(in);
+    if (!n.info->traits.cuts && !n.inputs.empty() && !n.resources.passes_on) total += bounds[i];
   }
   return total;
 }

@@ -82,8 +82,6 @@ struct StageResources {
   /// Whether its output holds its input and no other memory of the budget, so that output_bound is
   /// passed on but not charged.
   bool passes_on = false;
-  /// For a stage that cuts: the most bytes of a stream that it keeps between two blocks.
-  std::size_t keeps_of_stream = 0;
   /// Whether process() waits for a device, and so runs on `concurrency` threads of its own instead
   /// of workers.
   bool blocking = false;
@@ -161,6 +159,9 @@ class Stage {
                                                  std::size_t input_bytes) const {
     return input_bytes;
   }
+  /// The most bytes of a stream that it keeps between two blocks, given the bound of the input.
+  /// Only for stages that cut or divide streams; what others keep is part of their output_bound.
+  [[nodiscard]] virtual std::size_t keeps_of_stream(std::size_t /*input_bytes*/) const { return 0; }
 
   /// Prepares for the first item; throws RunError if the run cannot start. The source starts first.
   /// The other stages may close records of the ledger; those items do not run.

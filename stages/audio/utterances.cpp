@@ -4,7 +4,8 @@
 // Out: Waveform blocks. Each utterance is a stream of its own, with its own copy of the samples,
 //      counted from 0. Utterances are emitted one after the other in the order of their starts, so
 //      that an utterance waits only for samples that exist. Where utterances overlap, a copy of the
-//      recording's end is kept from block to block.
+//      recording's end is kept from block to block. An utterance that lies in two blocks is emitted
+//      in two pieces, or, where a later stage takes whole recordings, as one with the second block.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +24,7 @@
 namespace melflow {
 namespace {
 
-// The most bytes kept of a recording: Manifest::most_overlap() at 100 kHz.
+// The bytes kept of a recording for utterances that overlap: Manifest::most_overlap() at 100 kHz.
 constexpr std::size_t kMostKept = std::size_t{2} << 20;
 // An end at most this much after the recording's end is a rounded number [s].
 constexpr double kRounding = 0.01;
@@ -61,10 +62,12 @@ class Utterances final : public ItemStage {
                    .out = port_type<Waveform>(),
                    .cuts = true}) {}
 
-  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
     if (!given.get_or(property::kHasUtterances, false))
       check.error("", "is put there by a source with the option utterances; remove it");
     rule_ = given.get_or(property::kUtteranceRule, UtteranceRule::nearest);
+    most_whole_ = required.get_or(requirement::kWholeBlock, 0);
     Properties out = given;
     out.erase(property::kHasUtterances);  // later stages see each as a file
     out.erase(property::kSamplesOfFile);
@@ -81,8 +84,8 @@ class Utterances final : public ItemStage {
   }
 
   // Twice the samples, as both copies exist while one is made.
-  [[nodiscard]] StageResources resources() const override {
-    return {.keeps_of_stream = 2 * BufferPool::rounded(kMostKept)};
+  [[nodiscard]] std::size_t keeps_of_stream(std::size_t) const override {
+    return 2 * BufferPool::rounded(most_kept());
   }
 
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
@@ -113,6 +116,16 @@ class Utterances final : public ItemStage {
 
  private:
   UtteranceRule rule_ = UtteranceRule::nearest;
+  std::size_t most_whole_ = 0;  // size of an utterance that may wait for its end [bytes]
+
+  [[nodiscard]] std::size_t most_kept() const { return std::max(kMostKept, most_whole_); }
+  // Whether the current utterance, of which nothing was emitted yet, should wait for the next block.
+  [[nodiscard]] bool waits(const Waveform& in, const Recording& r) const {
+    if (in.last || r.utterance.to <= end_of(in) || r.given != r.utterance.from) return false;
+    const std::int64_t to = r.utterance.to == kNoEnd ? end_of(in) : r.utterance.to;
+    const auto most = static_cast<std::int64_t>(most_whole_ / size_of(in.samples.type));
+    return to - r.utterance.from <= std::min(most, r.longest);
+  }
 
   static std::int64_t end_of(const Waveform& block) { return block.start + block.samples.count; }
   static std::size_t bytes_of(const Waveform& in, const Stretch& s) {
@@ -127,7 +140,8 @@ class Utterances final : public ItemStage {
   }
 
   // Returns the samples that can be emitted now; nullopt if the next block has to come first.
-  static std::optional<Stretch> next_piece(const Waveform& in, Recording& r, ItemContext& context) {
+  [[nodiscard]] std::optional<Stretch> next_piece(const Waveform& in, Recording& r,
+                                                  ItemContext& context) const {
     Stream& stream = *context.origin().stream;
     const std::int64_t end = end_of(in);
     for (;; end_utterance(r, stream)) {
@@ -147,6 +161,7 @@ class Utterances final : public ItemStage {
         fail(r, std::move(*error), context);
         continue;
       }
+      if (waits(in, r)) return std::nullopt;
       const Stretch piece{r.given, std::min({r.utterance.to, end, r.given + r.longest})};
       if (piece.to > piece.from || piece.to == r.utterance.to) return piece;
       return std::nullopt;
@@ -157,7 +172,7 @@ class Utterances final : public ItemStage {
     r.part->fail(context.stage(), std::move(error), r.part->next_piece());
   }
 
-  static std::optional<ItemError> problem(const Waveform& in, const Recording& r) {
+  [[nodiscard]] std::optional<ItemError> problem(const Waveform& in, const Recording& r) const {
     const double rate = in.sample_rate;
     if (r.rule == UtteranceRule::kaldi && in.file.is_mean)
       return ItemError::failed(
@@ -177,7 +192,7 @@ class Utterances final : public ItemStage {
       return ItemError::failed(fmt::format(
           "overlaps with the utterance before it by more than the {:.1f} s that are kept at {} Hz; "
           "list it as a recording of its own",
-          static_cast<double>(kMostKept) / static_cast<double>(size_of(in.samples.type)) / rate,
+          static_cast<double>(most_kept()) / static_cast<double>(size_of(in.samples.type)) / rate,
           in.sample_rate));
     return std::nullopt;
   }
@@ -268,15 +283,18 @@ class Utterances final : public ItemStage {
     return e;
   }
 
-  // Keeps the samples of the current block that the next utterance needs.
-  static void keep(const Waveform& in, Recording& r, ItemContext& context) {
+  // Keeps the samples of the current block that the utterance which waits, or the next, needs.
+  void keep(const Waveform& in, Recording& r, ItemContext& context) const {
     const std::size_t size = size_of(in.samples.type);
     const std::int64_t end = end_of(in), begin = r.kept_count > 0 ? r.kept_at : in.start;
     std::int64_t from = end;
     Stream& stream = *context.origin().stream;
-    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in, r).from;
-    from =
-        std::clamp(from, std::max(begin, end - static_cast<std::int64_t>(kMostKept / size)), end);
+    if (r.part && r.given == r.utterance.from)
+      from = r.utterance.from;
+    else if (stream.has_next_part())
+      from = stretch_of(stream.next_part(), in, r).from;
+    const auto most = static_cast<std::int64_t>(most_kept() / size);
+    from = std::clamp(from, std::max(begin, end - most), end);
     Buffer kept;
     if (from < end) {
       kept = context.run().pool.lease(static_cast<std::size_t>(end - from) * size);

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import unittest
+import wave
 
 import melflow
 import numpy as np
@@ -152,6 +153,48 @@ class CallBatchesTest(CallsCase):
         # WAV files are as long as their size tells, not as long as a block of the function may be.
         report, _ = in_pieces({"function": "own:louder"}, memory={"host": "64MiB"})
         self.assertIn("64MiB is enough for short files only", "\n".join(report["warnings"]))
+
+    def test_what_lies_in_two_blocks_of_a_recording_comes_whole(self):
+        # Stretches of 1.5 s, and pauses of 0.25 s, in blocks of 4.1 s: a function takes up to 2.05 s.
+        rate, stretch, pause = 8000, 12000, 2000
+        samples = np.random.default_rng(5).integers(-9000, 9000, 60 * rate).astype(np.int16)
+        samples[np.arange(len(samples)) % (stretch + pause) >= stretch] = 0
+        root = os.path.join(self.folder.name, "long")
+        os.makedirs(root)
+        with wave.open(os.path.join(root, "long.wav"), "wb") as out:
+            out.setparams((1, 2, rate, 0, "NONE", ""))
+            out.writeframes(samples.tobytes())
+        spans = [(at, min(at + stretch, len(samples))) for at in range(0, len(samples), stretch + pause)]
+        spans += [(at, at + stretch) for at in range(500, 20 * rate, 7000)]  # which overlap
+        spans += [(5000, 5000 + 16500), (len(samples) - 15000, len(samples))]
+        spans.sort()
+        manifest = os.path.join(root, "spans.csv")
+        with open(manifest, "w") as file:
+            file.write("path,start,end\n" + "".join(f"long.wav,{begin},{end}\n" for begin, end in spans))
+
+        def rows_of(marks, *functions, block="64KiB"):
+            g = melflow.Graph(workers=2)
+            listed = {} if marks else {"manifest": manifest, "utterances": {"unit": "samples"}}
+            node = g.file_list(root=root, **listed).disk_read(whole="64KiB").decode(block="64KiB")
+            node = node.mark_sound(keep=0, silence="0.1s", frame="16ms", hop="8ms").segments_by() if marks else node
+            node = node.samples(sample_rate=rate)
+            for function in functions:
+                node = node.map(function, takes="rows", gives="rows", block=block)
+            return self.written("in_blocks", node)
+
+        for marks in (False, True):
+            with self.subTest(marks=marks):
+                lengths = []
+                plain, _ = rows_of(marks)
+                plain = [plain.recording(i) for i in range(len(plain.path))]
+                called, report = rows_of(marks, lambda rows: lengths.append(len(rows)) or rows)
+                failed = [r["path"] for r in report["remarks"] if "longer than what the function takes" in r["reason"]]
+                # Of the spans, one is longer than the function takes.
+                self.assertEqual(failed, [] if marks else [called.path[spans.index((5000, 21500))]])
+                self.assertEqual(len(lengths), len(spans) - 1 if not marks else 35)
+                for i, expected in enumerate(plain):
+                    if called.path[i] not in failed:
+                        np.testing.assert_array_equal(called.recording(i), expected)
 
     def test_a_recording_that_fails_in_a_later_block_fails_alone(self):
         plain, _ = self.samples_of("plain_samples", lambda node: node)
