@@ -24,10 +24,10 @@ namespace melflow {
 namespace {
 
 struct MarkedState final : StageState {
-  bool is_open = false;    // a stretch has begun, and its last piece was not emitted
-  std::int64_t begin = 0;  // of that stretch
-  std::int64_t end = 0;    // up to where it was emitted or kept
-  KeptSamples kept;        // that stretch, if nothing of it was emitted
+  bool is_open = false;      // a stretch has begun, and its last piece was not emitted
+  std::int64_t begin = 0;    // of that stretch
+  std::int64_t end = 0;      // up to where it was emitted or kept
+  KeptSamples kept;          // that stretch, if nothing of it was emitted
   std::int64_t longest = 0;  // longest block so far [samples]
 };
 
@@ -67,8 +67,7 @@ class SegmentsBy final : public Divide<Waveform, Waveform> {
       return ItemError::failed(std::move(wrong));
     std::unique_ptr<StageState>& state = context.state();
     if (!state) state = std::make_unique<MarkedState>();
-    std::vector<Part> parts =
-        parts_of(*in, static_cast<MarkedState&>(*state), context.run().pool);
+    std::vector<Part> parts = parts_of(*in, static_cast<MarkedState&>(*state), context.run().pool);
     if (in->last) state.reset();
     if (in->last && parts.empty()) return ItemError::skipped("no stretch of it is marked");
     return std::unique_ptr<Cursor>(std::make_unique<Parts>(std::move(parts)));
