@@ -39,5 +39,6 @@ rm -rf build/site-pages/cpp
 [[ $reference == apt* ]] || cp -r build/reference/html build/site-pages/cpp
 
 NO_MKDOCS_2_WARNING=1 "$env/bin/mkdocs" build --quiet --strict --clean --config-file docs/site/mkdocs.yml
+rm -f build/site/404.html  # its links are those of a site at the root of a server
 [[ ${1-} != --check ]] || "$env/bin/python" docs/site/check.py build/site
 echo "build/site/index.html"

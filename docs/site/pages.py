@@ -105,6 +105,8 @@ def page(path):
         name = os.path.basename(target)
         if name.endswith(".md") and text[:at].endswith(f"[{name}]("):  # the page's title reads better than the file's name
             text = text[:at - len(name) - 2] + title(target) + text[at - 2:]
+    if path == "docs/stages.md":  # in the texts of options
+        text = re.sub(r"\bdocs/([a-z-]+)\.md", lambda found: f"[{title(found[0])}]({found[1]}.md)", text)
     return indented(text)
 
 

@@ -4,7 +4,7 @@
 // Out: Waveform blocks; the samples of each stretch are counted from 0. They share the memory of
 //      the input block. A stretch that ends in a block where none follows ends with a block without
 //      samples, since another one may follow, or the recording may end with it. Where a later stage
-//      takes whole recordings, such a stretch is kept instead, and emitted whole with the next block.
+//      takes whole recordings, such a stretch is kept, and emitted whole with the next block.
 
 #include <algorithm>
 #include <cstdint>

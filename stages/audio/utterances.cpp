@@ -119,7 +119,7 @@ class Utterances final : public ItemStage {
   std::size_t most_whole_ = 0;  // size of an utterance that may wait for its end [bytes]
 
   [[nodiscard]] std::size_t most_kept() const { return std::max(kMostKept, most_whole_); }
-  // Whether the current utterance, of which nothing was emitted yet, should wait for the next block.
+  // Whether the current utterance should wait for the next block: nothing of it was emitted yet.
   [[nodiscard]] bool waits(const Waveform& in, const Recording& r) const {
     if (in.last || r.utterance.to <= end_of(in) || r.given != r.utterance.from) return false;
     const std::int64_t to = r.utterance.to == kNoEnd ? end_of(in) : r.utterance.to;
