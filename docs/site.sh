@@ -3,7 +3,8 @@
 #
 # In:  docs/site.sh           takes its tools from PyPI (docs/site/requirements.txt) into build/site-env, once
 #      docs/site.sh --check   also checks links, anchors and that nothing is loaded from elsewhere, in what was built
-#      PYTHON: which Python, 3.11 or later; default: python3. With doxygen the reference of the C++ API is part of the site.
+#      PYTHON: which Python, 3.11 or later; default: python3. With doxygen the reference of the C++ API is part of the site,
+#      with a program in build/release, or MELFLOW_PROGRAM, that of its commands.
 # Out: build/site; exit status 0, 1 where the pages are wrong, 77 where the tools cannot be had.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -35,6 +36,18 @@ if command -v doxygen >/dev/null; then
   reference='[reference](cpp/index.html)'
 fi
 sed -i "s|<!-- doxygen -->|$reference|" build/site-pages/native.md
+program=${MELFLOW_PROGRAM:-build/release/bin/melflow}
+if [[ -x $program ]]; then
+  help=$("$program" --help)
+  {
+    printf '```text\n%s\n```\n' "$help"
+    for verb in $(sed -n 's/^  \([a-z][a-z-]*\)  *[A-Z].*/\1/p' <<<"$help"); do
+      printf '\n## melflow %s\n\n```text\n%s\n```\n' "$verb" "$("$program" "$verb" --help)"
+    done
+  } >>build/site-pages/commands.md
+else
+  echo "docs/site.sh: there is no $program, so that the page of commands is empty" >&2
+fi
 rm -rf build/site-pages/cpp
 [[ $reference == apt* ]] || cp -r build/reference/html build/site-pages/cpp
 

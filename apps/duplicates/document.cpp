@@ -5,11 +5,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/csv_cell.h"
 #include "apps/report/format.h"
 #include "pipeline/base/text.h"
 #include "pipeline/base/version.h"
+#include "stages/corpus/group_table.h"
 
 namespace melflow {
 namespace {
@@ -42,6 +44,28 @@ Json pair_json(const Duplicates& found, const LikePair& p) {
           {"b", one(p.b, p.begin_b)}};
 }
 
+Json paths_of(const std::vector<const FeatureFile::Entry*>& entries) {
+  Json out = Json::array();
+  for (const FeatureFile::Entry* e : entries) out.push_back(e->path);
+  return out;
+}
+
+// "3 failed in the run (a.wav, ...), ...: nothing is known of them", or "".
+std::string not_compared(const Duplicates& found) {
+  std::vector<std::string> parts;
+  const auto add = [&](const std::vector<const FeatureFile::Entry*>& entries, const char* what) {
+    if (!entries.empty())
+      parts.push_back(fmt::format("{} {} ({}{})", count_text(entries.size()), what,
+                                  one_line(excerpt(entries.front()->path)),
+                                  entries.size() > 1 ? ", ..." : ""));
+  };
+  add(found.failed, "failed in the run");
+  add(found.skipped, "skipped there");
+  add(found.silent, "with too little sound that changes");
+  if (parts.empty()) return "";
+  return fmt::format("not compared: {}\n", fmt::join(parts, ", "));
+}
+
 std::unordered_map<std::size_t, std::size_t> sizes_of(const Duplicates& found) {
   std::unordered_map<std::size_t, std::size_t> out;
   for (const ListedRecording& r : found.recordings) ++out[r.group];
@@ -56,6 +80,10 @@ Json duplicates_json(const Duplicates& found) {
            {"against", found.recordings.size() - found.compared},
            {"grouped", found.grouped},
            {"across", found.across},
+           {"not_compared",
+            {{"failed", paths_of(found.failed)},
+             {"skipped", paths_of(found.skipped)},
+             {"too_little_sound", paths_of(found.silent)}}},
            {"groups", Json::array()},
            {"pairs", Json::array()}};
   std::unordered_map<std::size_t, std::size_t> sizes = sizes_of(found), place;
@@ -77,6 +105,7 @@ std::string duplicates_text(const Duplicates& found) {
       count_text(found.grouped), plural(found.recordings.size(), "recording"),
       plural(found.groups, "group"), count_text(found.across),
       found.compared < found.recordings.size() ? " or with what they are compared with" : "");
+  out += not_compared(found);
   // First those across splits.
   std::vector<const LikePair*> pairs;
   for (const LikePair& p : found.pairs) pairs.push_back(&p);
@@ -84,7 +113,7 @@ std::string duplicates_text(const Duplicates& found) {
     return 2 * x->is_across + x->is_joined > 2 * y->is_across + y->is_joined;
   });
   std::vector<std::vector<std::string>> rows{
-      {"kind", "length", "score", "across", "at", "in", "at", "in"}};
+      {"kind", "length", "score", "joined", "across", "at", "in", "at", "in"}};
   const auto where = [&](std::size_t r) {
     const std::string split = found.recordings[r].split();
     return one_line(excerpt(path_of(found, r))) + (split.empty() ? "" : " (" + split + ")");
@@ -92,7 +121,8 @@ std::string duplicates_text(const Duplicates& found) {
   for (const LikePair* p : pairs) {
     if (rows.size() > kShown) break;
     rows.push_back({to_text(p->likeness), seconds_text(p->seconds), fmt::format("{:.2f}", p->score),
-                    p->is_across ? "yes" : "", fmt::format("{:.2f} s", p->begin_a), where(p->a),
+                    p->is_joined ? "yes" : "no", p->is_across ? "yes" : "",
+                    fmt::format("{:.2f} s", p->begin_a), where(p->a),
                     fmt::format("{:.2f} s", p->begin_b), where(p->b)});
   }
   if (!found.pairs.empty()) out += '\n' + aligned(rows, 1);
@@ -108,7 +138,7 @@ std::string duplicates_csv(const Duplicates& found) {
   for (const LikePair& p : found.pairs)
     if (p.is_across && p.is_joined) across[p.a] = across[p.b] = true;
   std::vector<std::string> names;
-  std::string out = kDuplicatesHeader;
+  std::string out = kGroupTable;
   if (const auto first = std::find_if(found.recordings.begin(), found.recordings.end(),
                                       [](const ListedRecording& r) { return !r.is_old; });
       first != found.recordings.end())
@@ -118,10 +148,13 @@ std::string duplicates_csv(const Duplicates& found) {
   for (std::size_t r = 0; r < found.recordings.size(); ++r) {
     const ListedRecording& one = found.recordings[r];
     if (one.is_old) continue;
-    out +=
-        fmt::format("{},{},{},{},{},{}", csv_cell(one.entry->path),
-                    csv_cell(path_of(found, one.group)), sizes[one.group], csv_cell(one.split()),
-                    across[r] ? 1 : 0, csv_cell(one.output->data().text_of(*one.entry, "label")));
+    const std::string split = one.split();
+    out += fmt::format("{},{},{},{},{},{}", csv_cell(one.entry->path),
+                       csv_cell(path_of(found, one.group)), sizes[one.group], csv_cell(split),
+                       csv_cell(!across[r]      ? ""
+                                : split.empty() ? "against"
+                                                : split),
+                       csv_cell(one.output->data().text_of(*one.entry, "label")));
     const std::vector<std::string>& there = one.output->columns();
     for (const std::string& name : names) {
       const auto at = std::find(there.begin(), there.end(), name);

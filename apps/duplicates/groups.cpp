@@ -46,8 +46,12 @@ class Words final : public fingerprint::WordSource {
       : recordings_(recordings), first_(first) {}
   [[nodiscard]] std::size_t recordings() const override { return recordings_.size(); }
   void read(std::size_t r, std::vector<std::uint32_t>& words) const override {
-    if (first_[r] == r) read_any(r, words);
+    if (first_[r] != r) return;
+    read_any(r, words);
+    evidence_[r] = fingerprint::evidence_of(words);
   }
+  /// Of each recording that was read, how many of its words are evidence; of others -1.
+  [[nodiscard]] const std::vector<std::int64_t>& evidence() const { return evidence_; }
   void read_any(std::size_t r, std::vector<std::uint32_t>& words) const {
     const FeatureFile::Entry& e = *recordings_[r].entry;
     const std::vector<std::byte> bytes = recordings_[r].output->read_stored(
@@ -59,6 +63,7 @@ class Words final : public fingerprint::WordSource {
  private:
   const std::vector<ListedRecording>& recordings_;
   const std::vector<std::size_t>& first_;
+  mutable std::vector<std::int64_t> evidence_ = std::vector<std::int64_t>(recordings_.size(), -1);
 };
 
 // Of each recording, the first one with equal words.
@@ -97,13 +102,16 @@ class Union {
   std::vector<std::size_t> parent_;
 };
 
-void list(const std::vector<const FeatureFile*>& outputs, bool is_old,
-          std::vector<ListedRecording>& out) {
+void list(const std::vector<const FeatureFile*>& outputs, bool is_old, Duplicates& found) {
+  std::vector<ListedRecording>& out = found.recordings;
   const std::size_t from = out.size();
   for (const FeatureFile* output : outputs) {
     check_fingerprints(*output);
     for (const FeatureFile::Entry& e : output->files())
-      if (e.status == FeatureFile::Status::ok) out.push_back({output, &e, is_old, 0});
+      if (e.status == FeatureFile::Status::ok)
+        out.push_back({output, &e, is_old, 0});
+      else
+        (e.status == FeatureFile::Status::skipped ? found.skipped : found.failed).push_back(&e);
   }
   std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(from), out.end(),
                    [](const ListedRecording& x, const ListedRecording& y) {
@@ -220,9 +228,9 @@ Duplicates find_duplicates(const std::vector<const FeatureFile*>& outputs,
                            const std::vector<const FeatureFile*>& against,
                            const DuplicateOptions& options) {
   Duplicates out;
-  list(against, true, out.recordings);
+  list(against, true, out);
   const std::size_t old = out.recordings.size();
-  list(outputs, false, out.recordings);
+  list(outputs, false, out);
   Union groups(out.recordings.size());
   if (!options.with.empty()) join_texts(out.recordings, options.with, groups);
   const std::vector<std::size_t> first = first_equal(out.recordings);
@@ -235,9 +243,13 @@ Duplicates find_duplicates(const std::vector<const FeatureFile*>& outputs,
   matching.memory = options.memory;
   matching.new_from = old;
   matching.folder = options.folder;
-  for (const fingerprint::Match& match :
-       fingerprint::find_matches(Words(out.recordings, first), matching))
+  const Words words(out.recordings, first);
+  for (const fingerprint::Match& match : fingerprint::find_matches(words, matching))
     out.pairs.push_back(like_pair(out.recordings, match, options.share));
+  for (std::size_t r = 0; r < first.size(); ++r)
+    if (const std::int64_t evidence = words.evidence()[r];
+        evidence >= 0 && evidence < matching.least_words)
+      out.silent.push_back(out.recordings[r].entry);
   std::sort(out.pairs.begin(), out.pairs.end(), [](const LikePair& x, const LikePair& y) {
     return std::pair(x.a, x.b) < std::pair(y.a, y.b);
   });

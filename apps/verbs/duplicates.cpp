@@ -1,5 +1,6 @@
 // melflow duplicates: which recordings of outputs of the stage fingerprint sound alike.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "apps/duplicates/document.h"
 #include "apps/duplicates/groups.h"
 #include "apps/exit_codes.h"
+#include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/temporary_folder.h"
@@ -18,6 +20,7 @@
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "config/expectations.h"
+#include "stages/corpus/group_table.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {
@@ -38,10 +41,17 @@ int duplicates(const DuplicatesArguments& arguments) {
         OptionType<CountBound>::parse(Value::scalar(arguments.across), bound.emplace());
     if (!why.empty()) throw UsageError("--across-splits: " + why);
   }
+  for (const std::string& one : arguments.against)
+    for (const std::string& other : arguments.outputs)
+      if (std::error_code error; std::filesystem::equivalent(one, other, error))
+        throw UsageError(fmt::format(
+            "--against {}: is compared with itself; without --against its recordings are compared "
+            "with each other",
+            one));
   std::vector<std::string> inputs = arguments.outputs;
   inputs.insert(inputs.end(), arguments.against.begin(), arguments.against.end());
   std::optional<WrittenFile> csv, json;
-  if (!arguments.csv.empty()) csv.emplace(arguments.csv, kDuplicatesHeader, inputs);
+  if (!arguments.csv.empty()) csv.emplace(arguments.csv, kGroupTable, inputs);
   if (!arguments.json.empty() && arguments.json != "-")
     json.emplace(arguments.json, "\"melflow_version\"", inputs);
   std::vector<std::unique_ptr<const FeatureFile>> files;
@@ -70,10 +80,17 @@ int duplicates(const DuplicatesArguments& arguments) {
   if (!bound) return kDone;
   const auto count = static_cast<double>(found.across);
   const auto of = static_cast<double>(found.compared > 0 ? found.compared : 1);
-  if (bound->is_met_by(bound->is_share ? count / of : count)) return kDone;
-  complain(fmt::format("{} of {} recordings are in groups across splits, {} expected", found.across,
-                       found.compared, bound->text));
-  return kNotAsExpected;
+  if (!bound->is_met_by(bound->is_share ? count / of : count)) {
+    complain(fmt::format("{} of {} recordings are in groups across splits, {} expected",
+                         found.across, found.compared, bound->text));
+    return kNotAsExpected;
+  }
+  if (found.failed.empty()) return kDone;
+  complain(
+      fmt::format("{} failed in the run that wrote fingerprints, such as {}, and {} not compared",
+                  plural(found.failed.size(), "recording"), found.failed.front()->path,
+                  found.failed.size() == 1 ? "was" : "were"));
+  return kSomeFailed;
 }
 
 }  // namespace
@@ -124,7 +141,8 @@ Action add_duplicates(CLI::App& verb) {
   verb.add_flag("-q,--quiet", arguments->quiet, "prints only warnings and errors");
   verb.footer(
       "docs/duplicates.md has the pipeline that writes fingerprints, and what is found how well.\n"
-      "Exit status: 0; 4 more recordings are across splits than --across-splits allows.\n"
+      "Exit status: 0; 4 more recordings are across splits than --across-splits allows; 3 no more "
+      "are, but some failed when fingerprints were written.\n"
       "\n"
       "Example:\n"
       "  melflow duplicates prints.h5 --csv groups.csv\n"

@@ -13,6 +13,7 @@
 
 #include "pipeline/base/problem.h"
 #include "stages/containers/container.h"
+#include "stages/corpus/group_table.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/corpus/text_lines.h"
@@ -22,7 +23,9 @@ std::string columns_not_read(const FileListOptions& options, const std::string& 
                              const std::vector<std::string>& columns,
                              const std::vector<int>& used) {
   std::vector<std::string> unused;
-  for (std::size_t c = 0; c < columns.size(); ++c)
+  const bool has_groups =
+      fmt::format("{},", fmt::join(columns, ",")).starts_with(std::string(kGroupTable) + ',');
+  for (std::size_t c = has_groups ? kGroupTableColumns : 0; c < columns.size(); ++c)
     if (std::find(used.begin(), used.end(), static_cast<int>(c)) == used.end())
       unused.push_back(!columns[c].empty() ? columns[c]
                                            : "one without a name (the index of pandas, which "

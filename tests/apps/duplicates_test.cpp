@@ -217,6 +217,54 @@ TEST_CASE("duplicates: with the column of groups splits are disjoint") {
   exits(0, melflow_in(folder, {"duplicates", "again.h5", "--across-splits", "<= 0"}));
 }
 
+TEST_CASE("duplicates: splits are kept, and one of them loses what is in another") {
+  const TempFolder folder;
+  make_corpus(folder);
+  run(folder, pipeline("root: c, splits: top_dir", "prints.h5"));
+  exits(0, melflow_in(folder, {"duplicates", "prints.h5", "--csv", "groups.csv"}));
+  const auto without = [&](const char* across) {
+    std::string text = pipeline("root: c, manifest: groups.csv, splits: manifest", "kept.h5");
+    text.replace(text.find("  decode: {stage: decode, from: files}"), 38,
+                 fmt::format("  keep: {{stage: filter, from: files, where: {{column.across: "
+                             "'{}'}}}}\n  decode: {{stage: decode, from: keep}}",
+                             across));
+    text.replace(text.find("splits: manifest"), 16, "splits: manifest, columns: [across]");
+    write_text(folder / "kept.yaml", text);
+    const Ended checked = exits(0, melflow_in(folder, {"validate", "kept.yaml"}));
+    CHECK((checked.out + checked.err).find("not used") == std::string::npos);
+    run(folder, text);
+    exits(0, melflow_in(folder, {"duplicates", "kept.h5", "--across-splits", "<= 0"}));
+    return duplicates(folder, {"kept.h5"})["recordings"].get<int>();
+  };
+  CHECK(without("!train") == 24 - 6);
+  CHECK(without("!test") == 24 - 6);
+  CHECK(without("") == 24 - 12);
+}
+
+TEST_CASE("duplicates: says what was not compared, and a bound is not met without it") {
+  const TempFolder folder;
+  add(folder, "c/train/a.wav", sound(1, 10));
+  add(folder, "c/test/b.wav", sound(2, 10));
+  add(folder, "c/test/short.wav", sound(3, 1));
+  add(folder, "c/train/silence.wav", Samples(10 * kRate));
+  folder.write("c/test/bad.wav", "no sound");
+  write_text(folder / "p.yaml", pipeline("root: c, splits: top_dir", "prints.h5"));
+  exits(3, melflow_in(folder, {"run", "p.yaml", "-q"}));
+  const Ended told = exits(0, melflow_in(folder, {"duplicates", "prints.h5"}));
+  CHECK_MESSAGE(told.out.find("not compared: 1 failed in the run (test/bad.wav), 2 with too little "
+                              "sound that changes (test/short.wav, ...)\n") != std::string::npos,
+                told.out);
+  CHECK(duplicates(folder, {"prints.h5"})["not_compared"] ==
+        Json({{"failed", {"test/bad.wav"}},
+              {"skipped", Json::array()},
+              {"too_little_sound", {"test/short.wav", "train/silence.wav"}}}));
+  const Ended unproved =
+      exits(3, melflow_in(folder, {"duplicates", "prints.h5", "--across-splits", "<= 0"}));
+  CHECK_MESSAGE(unproved.err.find("1 recording failed in the run that wrote fingerprints, such as "
+                                  "test/bad.wav, and was not compared") != std::string::npos,
+                unproved.err);
+}
+
 TEST_CASE("duplicates: a corpus against an earlier output, whose own pairs are not told again") {
   const TempFolder folder;
   make_corpus(folder);
@@ -249,6 +297,8 @@ graph:
         std::string::npos);
   CHECK(exits(2, melflow_in(folder, {"duplicates", "prints.h5", "--across-splits", "few"}))
             .err.find("--across-splits") != std::string::npos);
+  CHECK(exits(2, melflow_in(folder, {"duplicates", "prints.h5", "--against", "./prints.h5"}))
+            .err.find("--against ./prints.h5: is compared with itself") != std::string::npos);
 }
 
 }  // namespace
