@@ -53,8 +53,8 @@ struct Duplicates {
   std::vector<LikePair> pairs;              ///< by a and b
   std::size_t grouped = 0, groups = 0;      ///< of two recordings or more
   std::size_t across = 0, compared = 0;     ///< new recordings: in a group that is_across; all
-  /// Those of which nothing is known: they failed in the run, were skipped there, or have less sound
-  /// that changes than DuplicateOptions::least.
+  /// Those of which nothing is known: they failed in the run, were skipped there, or have less
+  /// sound that changes than DuplicateOptions::least.
   std::vector<const FeatureFile::Entry*> failed, skipped, silent;
 };
 

@@ -1,5 +1,5 @@
-// The table that `melflow duplicates --csv` writes. As a manifest it gets no warning about columns of
-// its own that the list of files does not need.
+// The table that `melflow duplicates --csv` writes. As a manifest it gets no warning about columns
+// of its own that the list of files does not need.
 #pragma once
 
 namespace melflow {
