@@ -39,4 +39,5 @@ class Docstrings(griffe.Extension):
         for obj in seen:
             seen += [one for one in obj.members.values() if not one.is_alias]
             if obj.docstring:
-                obj.docstring.value = entries(obj.docstring.value, names_in(obj))
+                text = entries(obj.docstring.value, names_in(obj))
+                obj.docstring.value = re.sub(r"\bdocs/([a-z-]+)\.md", r"[its page](\1.md)", text)
