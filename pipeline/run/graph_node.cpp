@@ -304,8 +304,10 @@ void GraphNode::finish(Work* work, const StageExecutor::Outcome& outcome) try {
                                   ? request.part_cost
                                   : work->items[progress.at].origins->front().stream->block_cost();
     if (graph_.gate().ask(work, *this, bytes)) {
+      // At once: workers with tasks of their own leave an enqueued task until the source ends, and
+      // a file that is not complete holds up the rows of all behind it.
       queue_.put_back(Clock::now(), *work);
-      graph_.resume(*this, nullptr);
+      resume_oldest();
     }
   }
   // Last: a worker runs the task that was spawned last first, so the output goes on before more is

@@ -135,12 +135,11 @@ bool TaskGraph::set_going(std::uint64_t told) {
 struct TaskGraph::Resume {
   TaskGraph* graph;
   GraphNode* node;
-  Work* work;     // null: the node's queue is offered again
-  void* address;  // what ThreadSanitizer knows the task by
+  Work* work;
   void operator()() const {
-    tsan::acquire(address);
+    tsan::acquire(work);
     try {
-      work == nullptr ? node->resume_oldest() : node->resume(work);
+      node->resume(work);
     } catch (...) {
       graph->abort(std::current_exception());
     }
@@ -149,12 +148,11 @@ struct TaskGraph::Resume {
 };
 
 void TaskGraph::resume(GraphNode& node, Work* work) {
-  if (!node.is_on_workers()) return work == nullptr ? node.resume_oldest() : node.resume(work);
+  if (!node.is_on_workers()) return node.resume(work);
   graph_.reserve_wait();
-  void* const address = work == nullptr ? static_cast<void*>(&node) : work;
-  tsan::release(address);
+  tsan::release(work);
   try {
-    arena_.enqueue(Resume{this, &node, work, address});
+    arena_.enqueue(Resume{this, &node, work});
   } catch (...) {
     graph_.release_wait();
     throw;

@@ -84,9 +84,8 @@ class TaskGraph {
   [[nodiscard]] SourceFeed& feed() { return feed_; }
   /// Source items below `end` have a stream.
   void admitted(std::size_t end) { admitted_.store(end); }
-  /// Resumes `work`, which has its memory, behind all tasks that workers have already: they run the
-  /// task that was spawned last first, so one long file would keep them from all others. Null: it
-  /// was put back, and the oldest work of the node goes on.
+  /// Resumes `work`, which has its memory now. The thread that gave memory back may be of any kind,
+  /// so a worker does it, after the tasks that it has.
   void resume(GraphNode& node, Work* work);
   /// Makes an edge and records it for the report; the program's only call of make_edge.
   template <class From, class To>

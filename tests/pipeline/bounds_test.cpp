@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <set>
 
 #include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
@@ -199,6 +200,27 @@ TEST_CASE("bounds: of items in many blocks the oldest goes on first, so that it 
   const auto last = std::find(came.rbegin(), came.rend(), 0U).base() - came.begin();
   // The other items begin meanwhile, with a block or two.
   CHECK(static_cast<std::size_t>(last) < first + 40);
+}
+
+TEST_CASE("bounds: an item in many blocks is complete long before the items behind it have begun") {
+  const Watchdog watchdog("bounds: one long item");
+  World world;
+  std::size_t long_one = 0;
+  while (test::block_count(long_one, 40) < 20) ++long_one;
+  std::vector<std::size_t> came;  // not guarded: there is one worker
+  world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    came.push_back(n.item);
+    return {};
+  };
+  const Outcomes o = test::run(Graph()
+                                   .node("files", "numbers", "", {{"items", "2000"}})
+                                   .node("cut", "expand", "files", {{"blocks", "40"}})
+                                   .node("out", "keep", "cut")
+                                   .workers(1),
+                               world);
+  CHECK(o.report.counts.ok == 2000);
+  const auto last = std::find(came.rbegin(), came.rend(), long_one).base();
+  CHECK(std::set<std::size_t>(came.begin(), last).size() < long_one + 100);
 }
 
 TEST_CASE("bounds: a queue fills up to its capacity and no further") {

@@ -114,6 +114,7 @@ class ServiceTest(unittest.TestCase):
             (TypeError, "^preset, pad_to: a pipeline has its own; sets=", lambda: melflow.Features("{}", preset="whisper", pad_to="30s")),
             (TypeError, "^sets: for a pipeline, and none is given", lambda: melflow.Features(sets={"a": 1}, preset="whisper")),
             (TypeError, "^files need a preset of a model, or sample_rate", lambda: melflow.Features(n_mels=20)),
+            (TypeError, "^files need a preset .* resampled, as the preset librosa is for any rate$", lambda: melflow.Features(preset="librosa")),
             (melflow.ConfigError, "^hop_length: unknown option of mel; use 'hop' instead", lambda: melflow.Features(hop_length=80, sample_rate=8000)),
             (melflow.ConfigError, "^pad_to: ", lambda: melflow.Features(**OPTIONS, pad_to="long")),
             (melflow.ConfigError, "^dtype: ", lambda: melflow.Features(**OPTIONS, dtype="int8")),

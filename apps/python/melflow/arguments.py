@@ -6,6 +6,7 @@ import difflib
 import enum
 import functools
 import hashlib
+import inspect
 import json
 import operator
 import os
@@ -142,6 +143,14 @@ def meant(name: str, known: Iterable[str]) -> str:
     known = list(known)
     near = difflib.get_close_matches(name, known, 1)
     return f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}"
+
+
+def known(method: str, kind: type, options: Iterable[str]) -> None:
+    """Raises TypeError for an option that the class `kind`, of which `method` makes an object, does not take."""
+    names = [name for name, p in inspect.signature(kind).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in names:
+            raise TypeError(f"{method} has no argument {name!r}. {meant(name, names)}")
 
 
 _LARGEST = 2**63 - 1

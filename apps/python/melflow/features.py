@@ -273,7 +273,8 @@ def rate_of(sample_rate: Any, options: Mapping[str, Any], of_files: bool) -> int
     preset = options.get("preset")
     theirs = None if preset is None else _preset_rate(preset)
     if sample_rate is None and (theirs is None or not of_files):
-        raise TypeError("files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled" if of_files
+        of_preset = "" if preset is None else f", as the preset {preset} is for any rate"
+        raise TypeError(f"files need a preset of a model, or sample_rate, the rate [Hz] to which they are resampled{of_preset}" if of_files
                         else "an array needs sample_rate, the rate [Hz] of its samples, not None")
     rate = theirs if sample_rate is None else arguments.rate("sample_rate", sample_rate)
     if theirs in (None, rate) or any(name in options for name in _TIMES):

@@ -108,8 +108,10 @@ class RowSets(arguments.Reopened):
 
     def samples(self, **options: Any) -> Samples:
         """A map-style dataset of the samples with what is known of them, for torch's DataLoader: see Samples."""
+        arguments.known("samples", Samples, options)
         return Samples(self, **options)
 
     def batches(self, batch_size: Optional[int] = None, **options: Any) -> RowLoader:
         """Batches of the samples, shuffled again in each epoch: see RowLoader."""
+        arguments.known("batches", RowLoader, options)
         return RowLoader(self, batch_size, **options)

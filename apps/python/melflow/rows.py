@@ -173,6 +173,7 @@ class Rows(arguments.Reopened):
 
     def samples(self, **options: Any) -> Samples:
         """A map-style dataset of the samples with what is known of them, for torch's DataLoader: see Samples."""
+        arguments.known("samples", Samples, options)
         return Samples(self, **options)
 
     def _reasons(self) -> Dict[str, str]:
@@ -185,6 +186,7 @@ class Rows(arguments.Reopened):
         if any(getattr(self, "_results", ())) and (self.is_ragged if options.get("recordings") is None else options["recordings"]):
             warnings.warn("recordings have several results (channels, utterances, variants), and here a sample has the rows of all "
                           "of them: melflow.Loader of the pipeline gives each as a sample, results(i) takes them apart", stacklevel=2)
+        arguments.known("batches", RowLoader, options)
         return RowLoader(self, batch_size, **options)
 
 
