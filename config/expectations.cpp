@@ -121,6 +121,10 @@ void RecordingExpectations::describe(Schema& s) {
           "recordings that do not meet one of the conditions, their number or their share of those "
           "that are ok; not set: none")
       .tuning();
+  s.field("across_splits", across_splits,
+          "recordings that sound like one of another split, by the rows of a stage fingerprint "
+          "(docs/duplicates.md): their number, or their share of those that are ok")
+      .tuning();
 }
 
 void Expectations::describe(Schema& s) {

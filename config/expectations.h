@@ -40,7 +40,13 @@ struct RecordingExpectations {
   std::string profile;  ///< a named set of conditions; "" for none
   ValueMap where;       ///< further ones, by what they are about; null takes one of the profile out
   std::optional<CountBound> faulty;  ///< recordings that do not meet one of them
+  /// Recordings that sound like one of another split, by their fingerprints.
+  std::optional<CountBound> across_splits;
 
+  /// Whether recordings are judged by conditions: always, unless only across_splits is set.
+  [[nodiscard]] bool has_conditions() const {
+    return !profile.empty() || !where.map.entries().empty() || faulty || !across_splits;
+  }
   void describe(Schema& s);
 };
 

@@ -1,5 +1,6 @@
 // The page of `melflow check`: draws its document (document.cpp), by the functions of page.html.
 const files = report.files ?? {}, checks = report.checks ?? [], found = checks.filter(check => check.found > 0);
+const alike = report.duplicates;
 const percent = (part, all) => all > 0 ? `${short(100 * part / all)} %` : "";
 const place = seconds => seconds >= 60 ? `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(2).padStart(5, "0")} min` : `${seconds.toFixed(3)} s`;
 const plain = text => text.replaceAll("`", "");
@@ -13,6 +14,7 @@ document.head.append(html("meta", {name: "viewport", content: "width=device-widt
 .clip{border:1px solid #e5e5e5;border-radius:6px;padding:8px 10px;min-width:0}.clip canvas{width:100%;display:block;margin:4px 0}
 .clip audio{width:100%;height:34px}.clip p,.path{overflow-wrap:anywhere}h3{font-size:14px;margin:20px 0 4px}
 .no{color:#777}pre{white-space:pre-wrap}table:not(.left) td,table.left td:not(:last-child):not(:first-child){white-space:nowrap}
+.pair{border-top:1px solid #e5e5e5;padding:6px 0 14px}.pair .clips{grid-template-columns:repeat(auto-fit,minmax(280px,1fr))}
 @media(max-width:700px){.checks td:last-child,.checks th:last-child{display:none}.checks td{white-space:nowrap}}`));
 
 // Waveforms and spectrograms of clips. A picture is computed when it comes into view.
@@ -88,7 +90,7 @@ function clipOf(worst, clip) {
     } catch { canvas.remove(); }
   };
   seen.observe(canvas);
-  return html("div", {class: "clip"}, html("p", {}, html("b", {}, worst.text), " ", worst.path), ...(worst.said ? [html("p", {class: "no"}, worst.said)] : []),
+  return html("div", {class: "clip"}, html("p", {}, ...(worst.text ? [html("b", {}, worst.text), " "] : []), worst.path), ...(worst.said ? [html("p", {class: "no"}, worst.said)] : []),
     canvas, html("audio", {controls: "", preload: "none", src: clip.url}),
     html("p", {class: "no"}, `${place(clip.begin)} to ${place(clip.begin + clip.seconds)}` + ("at" in worst ? `; the fault is at ${place(worst.at)}` : "")));
 }
@@ -99,6 +101,7 @@ function summary() {
     [percent(report.faulty, ok) || "0 %", `${plural(report.faulty, "recording")} with a fault`],
     [duration(report.faulty_seconds), "of these"],
     [thousands(files.failed), "could not be read"], [thousands(files.skipped), "were skipped"]];
+  if (alike) figures.push([thousands(alike.grouped), "sound like another one"], [thousands(alike.across), "like one of another split"]);
   add(html("h1", {}, "What is wrong with these recordings"), html("p", {class: "path"}, report.root || ""),
     html("p", {class: "big"}, ...figures.map(([value, what]) => html("span", {}, html("b", {}, value), what))));
   if (report.profile) add(html("p", {}, `Judged by the profile ${report.profile}.`));
@@ -127,6 +130,22 @@ function faults() {
     if (check.found > check.worst.length)
       add(html("p", {class: "no"}, `and ${thousands(check.found - check.worst.length)} more; --csv lists all`));
   }
+}
+
+// Both recordings of the worst pairs, from the same place of what they share.
+function duplicates() {
+  if (!alike) return;
+  add(html("h2", {id: "duplicates"}, "What sounds alike"), html("p", {}, `${thousands(alike.grouped)} of ${plural(alike.recordings, "recording")} sound like another one, in ` +
+    `${plural(alike.groups, "group")}; ${thousands(alike.across)} in groups across splits.`));
+  if (alike.not_compared.too_little_sound > 0)
+    add(html("p", {class: "no"}, `Not compared: ${thousands(alike.not_compared.too_little_sound)} with too little sound that changes.`));
+  for (const {kind, seconds, score, joined, across, a, b} of alike.pairs)
+    add(html("div", {class: "pair"}, html("h3", {}, `${kind}: ${duration(seconds)}${across ? ", across splits" : ""}`),
+      html("p", {class: "no"}, `score ${score.toFixed(2)}${joined ? "" : "; too little to form a group"}`),
+      html("div", {class: "clips"}, ...[a, b].map(one => one.clip?.url ? clipOf({text: one.split, path: one.path}, one.clip)
+        : html("div", {class: "clip"}, html("p", {}, ...(one.split ? [html("b", {}, one.split), " "] : []), one.path),
+          html("p", {class: "no"}, `from ${place(one.begin)} on` + (one.clip?.why ? `; nothing to hear: ${one.clip.why}` : "")))))));
+  if (alike.more_pairs > 0) add(html("p", {class: "no"}, `and ${plural(alike.more_pairs, "more pair")}; --json has all`));
 }
 
 function groups() {
@@ -170,5 +189,6 @@ function list() {
 summary();
 groups();
 faults();
+duplicates();
 distributions();
 list();

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "apps/check/clips.h"
 #include "apps/csv_cell.h"
+#include "apps/duplicates/document.h"
 #include "apps/profile/figures.h"
 #include "apps/report/format.h"
 #include "apps/report/page.h"
@@ -157,25 +159,64 @@ Json groups_json(const FeatureData& output, const CheckedCorpus& checked, const 
   return {{"by", by}, {"groups", std::move(list)}, {"more", more}};
 }
 
-// The stretch to be heard: around the place, or from the middle.
-Json clip_json(const std::string& path, const Finding& found, double seconds) {
-  const bool is_placed = !std::isnan(found.at);
-  const double length = std::min(seconds, is_placed ? kPlacedSeconds : kClipSeconds);
-  const double middle = is_placed ? found.at + length / 4 : seconds / 2;
-  const double begin = std::clamp(middle - length / 2, 0.0, std::max(0.0, seconds - length));
-  const Clip clip = read_clip(path, begin, length);
-  if (clip.url.empty()) return {{"why", clip.why}};
-  return {{"sample_rate", clip.sample_rate},
-          {"channels", clip.channels},
-          {"begin", number(clip.begin)},
-          {"seconds", number(clip.seconds)},
-          {"url", clip.url}};
+// Stretches of recordings, as far as the page has room for them.
+class Clips {
+ public:
+  explicit Clips(const DocumentOptions& options) : options_(options), room_(options.clip_bytes) {}
+  [[nodiscard]] bool has_room() const { return room_ > 0; }
+  Json of(std::size_t file, double begin, double seconds) {
+    const Clip clip = read_clip(options_.path_of(file), begin, seconds);
+    if (clip.url.empty()) return {{"why", clip.why}};
+    if (clip.url.size() > room_) return {{"why", "the page has no room for more"}};
+    room_ -= clip.url.size();
+    return {{"sample_rate", clip.sample_rate},
+            {"channels", clip.channels},
+            {"begin", number(clip.begin)},
+            {"seconds", number(clip.seconds)},
+            {"url", clip.url}};
+  }
+  // Around the place, or from the middle.
+  Json of(const Finding& found, double seconds) {
+    const bool is_placed = !std::isnan(found.at);
+    const double length = std::min(seconds, is_placed ? kPlacedSeconds : kClipSeconds);
+    const double middle = is_placed ? found.at + length / 4 : seconds / 2;
+    return of(found.file, std::clamp(middle - length / 2, 0.0, std::max(0.0, seconds - length)),
+              length);
+  }
+
+ private:
+  const DocumentOptions& options_;
+  std::size_t room_;
+};
+
+// What sounds alike, as `melflow duplicates` has it; in a page the worst pairs, which both are
+// heard at the same place of the stretch, its middle.
+Json alike_json(const FeatureFile& output, const DocumentOptions& options, Clips& clips) {
+  const Duplicates& found = *options.alike;
+  Json out = duplicates_json(found);
+  out.erase("melflow_version");
+  if (options.pairs == 0) return out;
+  out["groups"] = found.groups;
+  for (auto& [why, paths] : out["not_compared"].items()) paths = paths.size();
+  out["pairs"] = Json::array();
+  for (const LikePair* p : worst_pairs(found, options.pairs)) {
+    Json one = pair_json(found, *p);
+    const double length = std::min(kClipSeconds, p->seconds), skipped = (p->seconds - length) / 2;
+    for (const auto& [side, recording, begin] :
+         {std::tuple("a", p->a, p->begin_a), std::tuple("b", p->b, p->begin_b)})
+      if (options.clips > 0 && clips.has_room())
+        one[side]["clip"] = clips.of(
+            static_cast<std::size_t>(found.recordings[recording].entry - output.files().data()),
+            begin + skipped, length);
+    out["pairs"].push_back(std::move(one));
+  }
+  out["more_pairs"] = found.pairs.size() - out["pairs"].size();
+  return out;
 }
 
 Json checks_json(const FeatureFile& output, const CheckedCorpus& checked,
-                 const DocumentOptions& options) {
+                 const DocumentOptions& options, Clips& clips) {
   Json out = Json::array();
-  std::size_t room = options.clip_bytes;
   for (const Check& check : checked.checks) {
     Json one{{"name", check.name},
              {"expected", check.wanted},
@@ -193,16 +234,7 @@ Json checks_json(const FeatureFile& output, const CheckedCorpus& checked,
       if (check.measure == &info_of(Measure::seconds_per_character))
         worst["said"] = excerpt(output.data().text_of(e, "text"), kMostSaid);
       if (!std::isnan(f.at)) worst["at"] = number(f.at);
-      if (i < options.clips && room > 0) {
-        Json clip = clip_json(options.path_of(f.file), f, e.duration);
-        const std::size_t size =
-            clip.contains("url") ? clip["url"].get_ref<const std::string&>().size() : 0;
-        if (size > room)
-          clip = {{"why", "the page has no room for more"}};
-        else
-          room -= size;
-        worst["clip"] = std::move(clip);
-      }
+      if (i < options.clips && clips.has_room()) worst["clip"] = clips.of(f, e.duration);
       one["worst"].push_back(std::move(worst));
     }
     out.push_back(std::move(one));
@@ -248,7 +280,9 @@ Json check_json(const FeatureFile& output, const CheckedCorpus& checked,
   for (std::size_t s = 0; s < std::size(by_status); ++s)
     out["files"][FeatureData::kStatusNames[s]] = by_status[s];
   out["warnings"] = output.warnings();
-  out["checks"] = checks_json(output, checked, options);
+  Clips clips(options);
+  out["checks"] = checks_json(output, checked, options, clips);
+  if (options.alike != nullptr) out["duplicates"] = alike_json(output, options, clips);
   out["groups"] = Json::array();
   for (const std::string& by : options.by)
     out["groups"].push_back(groups_json(output.data(), checked, by));
@@ -258,7 +292,8 @@ Json check_json(const FeatureFile& output, const CheckedCorpus& checked,
   return out;
 }
 
-std::string check_text(const FeatureFile& output, const CheckedCorpus& checked) {
+std::string check_text(const FeatureFile& output, const CheckedCorpus& checked,
+                       const Duplicates* alike) {
   const double share =
       checked.ok > 0 ? 100.0 * static_cast<double>(checked.faulty) / static_cast<double>(checked.ok)
                      : 0;
@@ -281,10 +316,13 @@ std::string check_text(const FeatureFile& output, const CheckedCorpus& checked) 
     out += "  " + one_line(excerpt(output.files()[checked.checks[line - 1].found.front().file].path,
                                    kLongestPath));
   }
-  return out + '\n';
+  out += '\n';
+  if (alike != nullptr) out += '\n' + duplicates_text(*alike);
+  return out;
 }
 
-std::string check_csv(const FeatureFile& output, const CheckedCorpus& checked) {
+std::string check_csv(const FeatureFile& output, const CheckedCorpus& checked,
+                      const Duplicates* alike) {
   std::vector<std::string> faults(output.files().size()), reasons(output.files().size());
   for (const Check& check : checked.checks)
     for (const Finding& f : check.found)
@@ -297,6 +335,12 @@ std::string check_csv(const FeatureFile& output, const CheckedCorpus& checked) {
   std::string out = "path,label,split,status,reason,duration,sample_rate";
   for (const std::string& name : output.columns()) out += ',' + csv_cell(name);
   for (const MeasureInfo* m : measured) out += fmt::format(",{}", m->column);
+  std::vector<const ListedRecording*> in_group(output.files().size(), nullptr);
+  if (alike != nullptr) {
+    out += ",group,recordings,across";
+    for (const ListedRecording& r : alike->recordings)
+      in_group[static_cast<std::size_t>(r.entry - output.files().data())] = &r;
+  }
   out += ",faults\n";
   for (std::size_t i = 0; i < output.files().size(); ++i) {
     const FeatureFile::Entry& e = output.files()[i];
@@ -309,6 +353,11 @@ std::string check_csv(const FeatureFile& output, const CheckedCorpus& checked) {
       const float value = e.measured != nullptr ? (*e.measured)[measure_of(*m)] : std::nanf("");
       out += std::isnan(value) ? "," : fmt::format(",{:.6g}", value);
     }
+    if (const ListedRecording* r = in_group[i]; r != nullptr)
+      out += fmt::format(",{},{},{}", csv_cell(alike->recordings[r->group].entry->path),
+                         r->in_group, csv_cell(across_text(*r)));
+    else if (alike != nullptr)
+      out += ",,,";
     out += ',' + faults[i] + '\n';
   }
   return out;

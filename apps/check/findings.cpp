@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -28,6 +29,23 @@ const RowSink* measured_sink(const Plan& plan) {
     if (sink == nullptr) sink = dynamic_cast<const RowSink*>(n.stage.get());
   }
   return is_measured ? sink : nullptr;
+}
+
+// The first sink of rows of the stage fingerprint; null for none.
+const RowSink* fingerprint_sink(const Plan& plan) {
+  for (const PlanNode& n : plan.nodes)
+    if (const auto* sink = dynamic_cast<const RowSink*>(n.stage.get()); sink != nullptr)
+      if (has_fingerprints(to_json(sink->feature_settings()))) return sink;
+  return nullptr;
+}
+
+// How many of `all` recordings are so, and whether that is within the bound.
+Verdict verdict_on(const char* what, const CountBound& bound, std::size_t recordings,
+                   std::size_t all) {
+  const auto count = static_cast<double>(recordings);
+  const double value = !bound.is_share ? count : all > 0 ? count / static_cast<double>(all) : 0;
+  return {what, bound.text, bound.is_share ? Verdict::Unit::share : Verdict::Unit::files, value,
+          bound.is_met_by(value)};
 }
 
 // The measure that says where something begins.
@@ -161,32 +179,47 @@ CountBound none_faulty() {
 
 Verdict verdict_on_recordings(const RecordingExpectations& expected, std::size_t faulty,
                               std::size_t ok) {
-  const CountBound bound = expected.faulty.value_or(none_faulty());
-  const auto count = static_cast<double>(faulty);
-  const double value = !bound.is_share ? count : ok > 0 ? count / static_cast<double>(ok) : 0;
-  return {"recordings.faulty", bound.text,
-          bound.is_share ? Verdict::Unit::share : Verdict::Unit::files, value,
-          bound.is_met_by(value)};
+  return verdict_on("recordings.faulty", expected.faulty.value_or(none_faulty()), faulty, ok);
 }
 
-std::optional<Verdict> verdict_on_recordings(const Plan& plan) {
-  const auto expected = plan.services.find<Expectations>();
-  const RowSink* const sink = measured_sink(plan);
-  if (!expected || !expected->recordings || sink == nullptr) return std::nullopt;
-  const std::vector<Criterion> wanted = criteria_of(*expected->recordings);
-  std::size_t faulty = 0, ok = 0;
-  for (const std::string& path : sink->written()) {
-    const FeatureFile output(path);
-    const CheckedCorpus checked = check_corpus(output.data(), wanted);
-    faulty += checked.faulty;
-    ok += checked.ok;
+Verdict verdict_on_duplicates(const CountBound& across_splits, const Duplicates& found) {
+  return verdict_on("recordings.across_splits", across_splits, found.across, found.compared);
+}
+
+std::vector<Verdict> verdicts_on_recordings(const Plan& plan) {
+  const auto set = plan.services.find<Expectations>();
+  if (!set || !set->recordings) return {};
+  const RecordingExpectations& expected = *set->recordings;
+  std::vector<Verdict> out;
+  if (const RowSink* const sink = measured_sink(plan); expected.has_conditions() && sink) {
+    const std::vector<Criterion> wanted = criteria_of(expected);
+    std::size_t faulty = 0, ok = 0;
+    for (const std::string& path : sink->written()) {
+      const FeatureFile output(path);
+      const CheckedCorpus checked = check_corpus(output.data(), wanted);
+      faulty += checked.faulty;
+      ok += checked.ok;
+    }
+    out.push_back(verdict_on_recordings(expected, faulty, ok));
   }
-  return verdict_on_recordings(*expected->recordings, faulty, ok);
+  if (const RowSink* const sink = fingerprint_sink(plan); expected.across_splits && sink) {
+    std::vector<std::unique_ptr<const FeatureFile>> files;
+    std::vector<const FeatureFile*> outputs;
+    for (const std::string& path : sink->written())
+      outputs.push_back(files.emplace_back(std::make_unique<FeatureFile>(path)).get());
+    out.push_back(verdict_on_duplicates(*expected.across_splits, find_duplicates(outputs, {}, {})));
+  }
+  return out;
 }
 
 void check_recording_expectations(const Plan& plan) {
   const auto expected = plan.services.find<Expectations>();
   if (!expected || !expected->recordings) return;
+  if (expected->recordings->across_splits && fingerprint_sink(plan) == nullptr)
+    throw ConfigError(
+        "expect.recordings.across_splits: no output of this pipeline says what sounds alike; put a "
+        "node of the stage fingerprint behind decode, and behind it a node that writes rows");
+  if (!expected->recordings->has_conditions()) return;
   criteria_of(*expected->recordings);
   if (measured_sink(plan) == nullptr)
     throw ConfigError(

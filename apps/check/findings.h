@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apps/check/criteria.h"
+#include "apps/duplicates/groups.h"
 #include "apps/profile/verdicts.h"
 #include "pipeline/plan/plan.h"
 
@@ -49,8 +50,10 @@ CountBound none_faulty();
 /// Whether no more recordings have a fault than are expected to.
 Verdict verdict_on_recordings(const RecordingExpectations& expected, std::size_t faulty,
                               std::size_t ok);
-/// The same for what a run has written, where its configuration expects something of recordings.
-std::optional<Verdict> verdict_on_recordings(const Plan& plan);
+/// Whether no more recordings sound like one of another split, or an old one, than this.
+Verdict verdict_on_duplicates(const CountBound& across_splits, const Duplicates& found);
+/// Both for what a run has written, where its configuration expects them.
+std::vector<Verdict> verdicts_on_recordings(const Plan& plan);
 
 /// Throws ConfigError where a plan expects something of recordings that cannot be judged.
 void check_recording_expectations(const Plan& plan);

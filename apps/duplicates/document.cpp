@@ -18,31 +18,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kShown = 20;
-
 const std::string& path_of(const Duplicates& found, std::size_t recording) {
   return found.recordings[recording].entry->path;
 }
 
 Json in_milliseconds(double seconds) { return std::stod(fmt::format("{:.3f}", seconds)); }
-
-Json pair_json(const Duplicates& found, const LikePair& p) {
-  const auto one = [&](std::size_t recording, double begin) {
-    const ListedRecording& r = found.recordings[recording];
-    return Json{{"path", r.entry->path},
-                {"output", r.output->path()},
-                {"split", r.split()},
-                {"begin", in_milliseconds(begin)},
-                {"duration", in_milliseconds(r.entry->duration)}};
-  };
-  return {{"kind", to_text(p.likeness)},
-          {"seconds", in_milliseconds(p.seconds)},
-          {"score", in_milliseconds(p.score)},
-          {"joined", p.is_joined},
-          {"across", p.is_across},
-          {"a", one(p.a, p.begin_a)},
-          {"b", one(p.b, p.begin_b)}};
-}
 
 Json paths_of(const std::vector<const FeatureFile::Entry*>& entries) {
   Json out = Json::array();
@@ -66,13 +46,36 @@ std::string not_compared(const Duplicates& found) {
   return fmt::format("not compared: {}\n", fmt::join(parts, ", "));
 }
 
-std::unordered_map<std::size_t, std::size_t> sizes_of(const Duplicates& found) {
-  std::unordered_map<std::size_t, std::size_t> out;
-  for (const ListedRecording& r : found.recordings) ++out[r.group];
-  return out;
+}  // namespace
+
+Json pair_json(const Duplicates& found, const LikePair& p) {
+  const auto one = [&](std::size_t recording, double begin) {
+    const ListedRecording& r = found.recordings[recording];
+    return Json{{"path", r.entry->path},
+                {"output", r.output->path()},
+                {"split", r.split()},
+                {"begin", in_milliseconds(begin)},
+                {"duration", in_milliseconds(r.entry->duration)}};
+  };
+  return {{"kind", to_text(p.likeness)},
+          {"seconds", in_milliseconds(p.seconds)},
+          {"score", in_milliseconds(p.score)},
+          {"joined", p.is_joined},
+          {"across", p.is_across},
+          {"a", one(p.a, p.begin_a)},
+          {"b", one(p.b, p.begin_b)}};
 }
 
-}  // namespace
+std::vector<const LikePair*> worst_pairs(const Duplicates& found, std::size_t most) {
+  std::vector<const LikePair*> out;
+  for (const LikePair& p : found.pairs) out.push_back(&p);
+  std::stable_sort(out.begin(), out.end(), [](const LikePair* x, const LikePair* y) {
+    const auto rank = [](const LikePair* p) { return 2 * p->is_across + p->is_joined; };
+    return std::pair(rank(x), x->seconds) > std::pair(rank(y), y->seconds);
+  });
+  out.resize(std::min(most, out.size()));
+  return out;
+}
 
 Json duplicates_json(const Duplicates& found) {
   Json out{{"melflow_version", kVersion},
@@ -86,10 +89,10 @@ Json duplicates_json(const Duplicates& found) {
              {"too_little_sound", paths_of(found.silent)}}},
            {"groups", Json::array()},
            {"pairs", Json::array()}};
-  std::unordered_map<std::size_t, std::size_t> sizes = sizes_of(found), place;
+  std::unordered_map<std::size_t, std::size_t> place;
   for (std::size_t r = 0; r < found.recordings.size(); ++r) {
     const std::size_t group = found.recordings[r].group;
-    if (sizes[group] < 2) continue;
+    if (found.recordings[r].in_group < 2) continue;
     const auto [at, is_new] = place.emplace(group, out["groups"].size());
     if (is_new)
       out["groups"].push_back({{"name", path_of(found, group)}, {"paths", Json::array()}});
@@ -106,54 +109,49 @@ std::string duplicates_text(const Duplicates& found) {
       plural(found.groups, "group"), count_text(found.across),
       found.compared < found.recordings.size() ? " or with what they are compared with" : "");
   out += not_compared(found);
-  // First those across splits.
-  std::vector<const LikePair*> pairs;
-  for (const LikePair& p : found.pairs) pairs.push_back(&p);
-  std::stable_sort(pairs.begin(), pairs.end(), [](const LikePair* x, const LikePair* y) {
-    return 2 * x->is_across + x->is_joined > 2 * y->is_across + y->is_joined;
-  });
   std::vector<std::vector<std::string>> rows{
       {"kind", "length", "score", "joined", "across", "at", "in", "at", "in"}};
   const auto where = [&](std::size_t r) {
     const std::string split = found.recordings[r].split();
     return one_line(excerpt(path_of(found, r))) + (split.empty() ? "" : " (" + split + ")");
   };
-  for (const LikePair* p : pairs) {
-    if (rows.size() > kShown) break;
+  for (const LikePair* p : worst_pairs(found, kShownPairs)) {
     rows.push_back({to_text(p->likeness), seconds_text(p->seconds), fmt::format("{:.2f}", p->score),
                     p->is_joined ? "yes" : "no", p->is_across ? "yes" : "",
                     fmt::format("{:.2f} s", p->begin_a), where(p->a),
                     fmt::format("{:.2f} s", p->begin_b), where(p->b)});
   }
   if (!found.pairs.empty()) out += '\n' + aligned(rows, 1);
-  if (found.pairs.size() > kShown)
-    out +=
-        fmt::format("and {}; --json has all\n", plural(found.pairs.size() - kShown, "more pair"));
+  if (found.pairs.size() > kShownPairs)
+    out += fmt::format("and {}; --json has all\n",
+                       plural(found.pairs.size() - kShownPairs, "more pair"));
   return out;
 }
 
+std::string across_text(const ListedRecording& recording) {
+  if (!recording.is_across) return "";
+  const std::string split = recording.split();
+  return split.empty() ? "against" : split;
+}
+
 std::string duplicates_csv(const Duplicates& found) {
-  std::unordered_map<std::size_t, std::size_t> sizes = sizes_of(found);
-  std::vector<bool> across(found.recordings.size());
-  for (const LikePair& p : found.pairs)
-    if (p.is_across && p.is_joined) across[p.a] = across[p.b] = true;
   std::vector<std::string> names;
   std::string out = kGroupTable;
   if (const auto first = std::find_if(found.recordings.begin(), found.recordings.end(),
                                       [](const ListedRecording& r) { return !r.is_old; });
       first != found.recordings.end())
     names = first->output->columns();
+  // Those of an earlier table of this kind would be there twice.
+  std::erase_if(names, [](const std::string& name) {
+    return fmt::format(",{},", kGroupTable).find(',' + name + ',') != std::string::npos;
+  });
   for (const std::string& name : names) out += ',' + csv_cell(name);
   out += '\n';
-  for (std::size_t r = 0; r < found.recordings.size(); ++r) {
-    const ListedRecording& one = found.recordings[r];
+  for (const ListedRecording& one : found.recordings) {
     if (one.is_old) continue;
-    const std::string split = one.split();
     out += fmt::format("{},{},{},{},{},{}", csv_cell(one.entry->path),
-                       csv_cell(path_of(found, one.group)), sizes[one.group], csv_cell(split),
-                       csv_cell(!across[r]      ? ""
-                                : split.empty() ? "against"
-                                                : split),
+                       csv_cell(path_of(found, one.group)), one.in_group, csv_cell(one.split()),
+                       csv_cell(across_text(one)),
                        csv_cell(one.output->data().text_of(*one.entry, "label")));
     const std::vector<std::string>& there = one.output->columns();
     for (const std::string& name : names) {

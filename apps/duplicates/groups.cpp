@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/temporary_folder.h"
 #include "pipeline/base/near_names.h"
 #include "pipeline/base/problem.h"
 #include "pipeline/base/text.h"
@@ -30,8 +31,7 @@ constexpr double kWordSeconds = 1.0 / fingerprint::kWordsASecond;
 using fingerprint::kSpanSeconds;
 
 void check_fingerprints(const FeatureFile& output) {
-  if (output.text("feature_settings").find("\"fingerprint\"") == std::string::npos ||
-      output.type() != NumberType::int32 || output.data().values_per_row() != 1)
+  if (!has_fingerprints(output))
     throw RunError(
         fmt::format("{}: has no fingerprints; write them by a node {{stage: fingerprint}} and a "
                     "sink of its own (docs/duplicates.md)",
@@ -109,7 +109,7 @@ void list(const std::vector<const FeatureFile*>& outputs, bool is_old, Duplicate
     check_fingerprints(*output);
     for (const FeatureFile::Entry& e : output->files())
       if (e.status == FeatureFile::Status::ok)
-        out.push_back({output, &e, is_old, 0});
+        out.push_back({output, &e, is_old, 0, 1});
       else
         (e.status == FeatureFile::Status::skipped ? found.skipped : found.failed).push_back(&e);
   }
@@ -183,6 +183,10 @@ void count(Duplicates& found) {
   for (const ListedRecording& r : found.recordings) ++sizes[r.group];
   for (const auto& [group, size] : sizes)
     if (size > 1) ++found.groups, found.grouped += size;
+  for (ListedRecording& r : found.recordings) r.in_group = sizes[r.group];
+  for (const LikePair& p : found.pairs)
+    if (p.is_across && p.is_joined)
+      found.recordings[p.a].is_across = found.recordings[p.b].is_across = true;
   // Groups of recordings that sound alike, without those joined by a column.
   Union alike(found.recordings.size());
   for (const LikePair& p : found.pairs)
@@ -224,6 +228,15 @@ const char* to_text(Likeness likeness) {
   return "";
 }
 
+bool has_fingerprints(const std::string& feature_settings) {
+  return feature_settings.find("\"fingerprint\"") != std::string::npos;
+}
+
+bool has_fingerprints(const FeatureFile& output) {
+  return has_fingerprints(output.text("feature_settings")) && output.type() == NumberType::int32 &&
+         output.data().values_per_row() == 1;
+}
+
 Duplicates find_duplicates(const std::vector<const FeatureFile*>& outputs,
                            const std::vector<const FeatureFile*>& against,
                            const DuplicateOptions& options) {
@@ -242,7 +255,8 @@ Duplicates find_duplicates(const std::vector<const FeatureFile*>& outputs,
   matching.common = options.common;
   matching.memory = options.memory;
   matching.new_from = old;
-  matching.folder = options.folder;
+  const TemporaryFolder folder;
+  matching.folder = folder / "";
   const Words words(out.recordings, first);
   for (const fingerprint::Match& match : fingerprint::find_matches(words, matching))
     out.pairs.push_back(like_pair(out.recordings, match, options.share));

@@ -15,8 +15,7 @@ struct DuplicateOptions {
       0.5;  ///< that it must be of the sound of the shorter one for the two to form a group
   std::size_t common = 0;                       ///< fingerprint::MatchOptions::common
   std::size_t memory = std::size_t{512} << 20;  ///< about [bytes]
-  std::string with;    ///< recordings with one text in this column are of one group; "": none
-  std::string folder;  ///< for temporary files
+  std::string with;  ///< recordings with one text in this column are of one group; "": none
 };
 
 /// What two recordings are to each other, by what is known of them.
@@ -32,8 +31,10 @@ const char* to_text(Likeness likeness);
 struct ListedRecording {
   const FeatureFile* output;
   const FeatureFile::Entry* entry;
-  bool is_old;        ///< of an output that the others are compared with
-  std::size_t group;  ///< number of the first recording of its group
+  bool is_old;             ///< of an output that the others are compared with
+  std::size_t group;       ///< number of the first recording of its group
+  std::size_t in_group;    ///< recordings of its group
+  bool is_across = false;  ///< one of the pairs that joined it is_across
   [[nodiscard]] std::string split() const {
     return entry->split < 0 ? "" : output->splits()[static_cast<std::size_t>(entry->split)];
   }
@@ -58,7 +59,12 @@ struct Duplicates {
   std::vector<const FeatureFile::Entry*> failed, skipped, silent;
 };
 
-/// Throws RunError where an output has no fingerprints, and ConfigError for an unknown column.
+/// Whether rows with these settings, as outputs have them, are those of the stage fingerprint.
+bool has_fingerprints(const std::string& feature_settings);
+bool has_fingerprints(const FeatureFile& output);
+
+/// Uses a folder in TMPDIR. Throws RunError where an output has no fingerprints, and ConfigError
+/// for an unknown column.
 Duplicates find_duplicates(const std::vector<const FeatureFile*>& outputs,
                            const std::vector<const FeatureFile*>& against,
                            const DuplicateOptions& options);

@@ -10,11 +10,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/usage_errors.h"
 #include "pipeline/base/near_names.h"
 #include "pipeline/base/text.h"
 #include "pipeline/options/option_type.h"
 
 namespace melflow {
+
+CountBound count_bound(const char* option, const std::string& text) {
+  CountBound out;
+  const std::string why = OptionType<CountBound>::parse(Value::scalar(text), out);
+  if (!why.empty()) throw UsageError(fmt::format("{}: {}", option, why));
+  return out;
+}
+
 CLI::Validator is_integer(std::int64_t least, std::int64_t most) {
   return {[least, most](const std::string& text) {
             std::int64_t number = 0;

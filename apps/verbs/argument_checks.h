@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/expectations.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -18,6 +20,9 @@ namespace melflow {
 
 CLI::Validator is_integer(std::int64_t least, std::int64_t most);
 CLI::Validator is_one_of(const std::vector<std::string>& names);
+
+/// Parses the value of an option, "< 0.1%" or "<= 10". Throws UsageError.
+CountBound count_bound(const char* option, const std::string& text);
 
 /// Adds the option --workers. `workers` must outlive the parsing of options.
 void add_workers(CLI::App& verb, std::optional<int>& workers,

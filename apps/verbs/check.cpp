@@ -15,6 +15,8 @@
 #include "apps/check/criteria.h"
 #include "apps/check/document.h"
 #include "apps/check/findings.h"
+#include "apps/duplicates/document.h"
+#include "apps/duplicates/groups.h"
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
@@ -38,6 +40,7 @@
 #include "stages/corpus/file_list_options.h"
 #include "stages/corpus/guess/corpus_guess.h"
 #include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/stored_json.h"
 #include "stages/routing/amount.h"
 #include "stages/run_task.h"
 
@@ -54,7 +57,8 @@ struct CheckArguments {
   PlanOverrides overrides;
   std::optional<int> workers;
   std::string sample, measures = "default", output;
-  std::string profile, faulty;
+  std::string profile, faulty, across;
+  bool duplicates = false;
   std::vector<std::string> where, by;
   std::string page, csv, json;
   std::size_t clips = 3;
@@ -80,7 +84,7 @@ RecordingExpectations expected_of(const CheckArguments& arguments, const Value& 
   out.describe(schema);
   schema.read(written, "expect.recordings.", problems);
   if (!problems.empty()) throw ConfigError(std::move(problems));
-  if (!written.entries().empty() && !out.faulty) out.faulty = none_faulty();
+  if (!written.entries().empty() && !out.faulty && out.has_conditions()) out.faulty = none_faulty();
   if (!arguments.profile.empty()) out.profile = arguments.profile;
   if (out.profile.empty() && out.where.map.entries().empty()) out.profile = profiles()[0].name;
   for (const std::string& one : arguments.where) {
@@ -88,12 +92,9 @@ RecordingExpectations expected_of(const CheckArguments& arguments, const Value& 
     const std::string wanted(trimmed(std::string_view(one).substr(at + 1)));
     out.where.map.set(one.substr(0, at), wanted.empty() ? Value{} : Value::scalar(wanted));
   }
-  if (!arguments.faulty.empty()) {
-    CountBound bound;
-    const std::string why = OptionType<CountBound>::parse(Value::scalar(arguments.faulty), bound);
-    if (!why.empty()) throw UsageError("--faulty: " + why);
-    out.faulty = bound;
-  }
+  if (!arguments.faulty.empty()) out.faulty = count_bound("--faulty", arguments.faulty);
+  if (!arguments.across.empty())
+    out.across_splits = count_bound("--across-splits", arguments.across);
   return out;
 }
 
@@ -189,8 +190,20 @@ std::vector<std::string> measures_of(const CheckArguments& arguments,
   return out;
 }
 
+// Of the last node before the sink.
+constexpr const char *kList = "list", *kPrints = "fingerprint";
+
+// Whether an output is one that check has written.
+bool is_of_check(const FeatureFile& output) {
+  if (output.rows() == 0) return true;
+  const StoredJson config = parse_settings_or_null(output.text("config"));
+  return config.is_object() &&
+         config.value(StoredJson::json_pointer("/graph/list/stage"), "") == kPrints;
+}
+
 std::string pipeline_text(const CheckArguments& arguments, Corpus corpus,
-                          const std::vector<Criterion>& wanted, const std::string& output) {
+                          const std::vector<Criterion>& wanted, bool has_prints,
+                          const std::string& output) {
   Value graph = Value::map({});
   std::vector<Value> names;
   for (auto& [name, options] : corpus.sources) {
@@ -213,13 +226,13 @@ std::string pipeline_text(const CheckArguments& arguments, Corpus corpus,
     graph.set("vad", node("vad", Value::map({}), Value::scalar("resample")));
     graph.set(kSpeech, node(kSpeech, Value::map({}), Value::scalar("vad")));
   }
-  graph.set("list",
-            node("no_rows", Value::map({}), Value::scalar(has_speech ? kSpeech : "measure")));
+  graph.set(kList, node(has_prints ? kPrints : "no_rows", Value::map({}),
+                        Value::scalar(has_speech ? kSpeech : "measure")));
   graph.set(
       "write",
       node("hdf5_write",
            Value::map({{"path", Value::scalar(output)}, {"overwrite", Value::scalar("true")}}),
-           Value::scalar("list")));
+           Value::scalar(kList)));
   Value out = Value::map({{"version", Value::scalar("1")}, {"graph", std::move(graph)}});
   if (!corpus.expect.is_null()) out.set("expect", corpus.expect);
   return to_json(out);
@@ -262,10 +275,10 @@ class Documents {
   }
   void write(const FeatureFile& output, const CheckedCorpus& checked,
              const std::vector<Criterion>& wanted, DocumentOptions options) {
-    if (csv_) csv_->write(check_csv(output, checked));
+    if (csv_) csv_->write(check_csv(output, checked, options.alike));
     if (json_file_ || !json_.empty()) {
       DocumentOptions plain = options;
-      plain.clips = 0;
+      plain.clips = plain.pairs = 0;
       const std::string text = json_text(check_json(output, checked, wanted, plain));
       if (json_file_)
         json_file_->write(text);
@@ -289,13 +302,20 @@ int tell(const CheckArguments& arguments, const FeatureFile& output,
          Documents& documents) {
   const std::vector<Criterion> wanted = criteria_of(expected);
   const CheckedCorpus checked = check_corpus(output.data(), wanted);
+  std::optional<Duplicates> alike;
+  if (arguments.duplicates || expected.across_splits || has_fingerprints(output))
+    alike = find_duplicates({&output}, {}, {});
   std::vector<Verdict> judged;
   if (expected.faulty)
     judged.push_back(verdict_on_recordings(expected, checked.faulty, checked.ok));
+  if (expected.across_splits)
+    judged.push_back(verdict_on_duplicates(*expected.across_splits, *alike));
   documents.write(output, checked, wanted,
                   {.profile = expected.profile,
                    .by = by,
                    .clips = arguments.clips,
+                   .alike = alike ? &*alike : nullptr,
+                   .pairs = kShownPairs,
                    .expected = judged,
                    .clip_bytes = kClipBytes,
                    .path_of = [&](std::size_t file) {
@@ -303,9 +323,11 @@ int tell(const CheckArguments& arguments, const FeatureFile& output,
                    }});
   std::FILE* const out = arguments.json == "-" ? stderr : stdout;
   if (!arguments.quiet)
-    put(out, check_text(output, checked) + stored_remarks_text(output, kShownRemarks, "--csv"));
+    put(out, check_text(output, checked, alike ? &*alike : nullptr) +
+                 stored_remarks_text(output, kShownRemarks, "--csv"));
   put(out, verdicts_text(judged));
-  if (!judged.empty() && !judged.front().is_met) return kNotAsExpected;
+  for (const Verdict& v : judged)
+    if (!v.is_met) return kNotAsExpected;
   for (const FeatureFile::Entry& e : output.files())
     if (e.status == FeatureFile::Status::failed) return kSomeFailed;
   return kDone;
@@ -344,7 +366,7 @@ int check(const CheckArguments& arguments) {
       !names_archives(arguments.path) && !fs::exists(arguments.path, error))
     throw RunError(arguments.path + ": there is no such file or folder");
   if (!arguments.output.empty() && fs::exists(arguments.output, error))
-    if (const FeatureFile there(arguments.output); there.rows() > 0)
+    if (const FeatureFile there(arguments.output); !is_of_check(there))
       throw RunError(arguments.output + ": has rows, which would be gone; name another file");
   Corpus corpus =
       arguments.from.empty() ? corpus_of_path(arguments.path) : corpus_of_pipeline(arguments);
@@ -352,7 +374,8 @@ int check(const CheckArguments& arguments) {
   std::optional<TemporaryFolder> folder;
   if (arguments.output.empty()) folder.emplace();
   const std::string path = folder ? *folder / "check.h5" : arguments.output;
-  const std::string text = pipeline_text(arguments, std::move(corpus), criteria_of(expected), path);
+  const std::string text = pipeline_text(arguments, std::move(corpus), criteria_of(expected),
+                                         arguments.duplicates || expected.across_splits, path);
   if (const auto status = measure(arguments, text)) return *status;
   const FeatureFile output(path);
   std::vector<std::string> by;
@@ -406,6 +429,13 @@ Action add_check(CLI::App& verb) {
                   "how many recordings may not meet a condition: '< 1%', '<= 10'; if more, the "
                   "exit status is 4")
       ->type_name("BOUND");
+  verb.add_flag("--duplicates", arguments->duplicates,
+                "also says which recordings sound alike, by fingerprints that the same pass makes "
+                "(docs/duplicates.md); an output that has fingerprints needs no flag");
+  verb.add_option("--across-splits", arguments->across,
+                  "how many recordings may sound like one of another split: '<= 0', '< 0.1%'; if "
+                  "more, the exit status is 4; does what --duplicates does, too")
+      ->type_name("BOUND");
   verb.add_option("--measures", arguments->measures,
                   "what is measured: default, all, or names (docs/quality.md), with commas; what "
                   "a condition is about is always measured")
@@ -424,7 +454,8 @@ Action add_check(CLI::App& verb) {
                   "and speaker, and the worst recordings to see and hear")
       ->type_name("FILE.html");
   verb.add_option("--clips", arguments->clips,
-                  "recordings of each fault that the page has a stretch of")
+                  "recordings of each fault that the page has a stretch of; 0: nothing to hear, "
+                  "nor of what sounds alike")
       ->capture_default_str()
       ->check(is_integer(0, 100));
   verb.add_option("--csv", arguments->csv, "writes a table with a line for every recording")
@@ -439,13 +470,14 @@ Action add_check(CLI::App& verb) {
   verb.footer(
       "Recordings are measured while they are decoded, by the stage quality; docs/quality.md has\n"
       "the measures, profiles and the report. --set changes the nodes files, decode and measure.\n"
-      "Exit status: 0; 4 more recordings have a fault than --faulty or expect.recordings allows;\n"
-      "3 some could not be decoded.\n"
+      "Exit status: 0; 4 more recordings have a fault, or are alike across splits, than --faulty,\n"
+      "--across-splits or expect.recordings allows; 3 some could not be decoded.\n"
       "\n"
       "Example:\n"
       "  melflow check clips/ --sample 1%\n"
       "  melflow check clips/ --profile asr --output check.h5 --report check.html\n"
       "  melflow check check.h5 --profile tts --where quality.snr='> 30dB' --faulty '< 1%'\n"
+      "  melflow check clips/ --set files.splits=top_dir --across-splits '<= 0'\n"
       "  melflow check --from corpus.yaml --csv check.csv");
   return [arguments] { return check(*arguments); };
 }

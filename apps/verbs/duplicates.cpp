@@ -1,20 +1,20 @@
 // melflow duplicates: which recordings of outputs of the stage fingerprint sound alike.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "apps/check/findings.h"
 #include "apps/duplicates/document.h"
 #include "apps/duplicates/groups.h"
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
-#include "apps/temporary_folder.h"
+#include "apps/report/verdicts_text.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/argument_checks.h"
 #include "apps/verbs/verbs.h"
@@ -36,11 +36,7 @@ struct DuplicatesArguments {
 
 int duplicates(const DuplicatesArguments& arguments) {
   std::optional<CountBound> bound;
-  if (!arguments.across.empty()) {
-    const std::string why =
-        OptionType<CountBound>::parse(Value::scalar(arguments.across), bound.emplace());
-    if (!why.empty()) throw UsageError("--across-splits: " + why);
-  }
+  if (!arguments.across.empty()) bound = count_bound("--across-splits", arguments.across);
   for (const std::string& one : arguments.against)
     for (const std::string& other : arguments.outputs)
       if (std::error_code error; std::filesystem::equivalent(one, other, error))
@@ -63,28 +59,25 @@ int duplicates(const DuplicatesArguments& arguments) {
   };
   const std::vector<const FeatureFile*> outputs = opened(arguments.outputs),
                                         against = opened(arguments.against);
-  const TemporaryFolder folder;
   DuplicateOptions options = arguments.options;
   options.memory = arguments.memory << 20;
-  options.folder = folder / "";
   const Duplicates found = find_duplicates(outputs, against, options);
+  std::vector<Verdict> judged;
+  if (bound) judged.push_back(verdict_on_duplicates(*bound, found));
   if (csv) csv->write(duplicates_csv(found));
   if (!arguments.json.empty()) {
-    const std::string text = json_text(duplicates_json(found));
+    nlohmann::ordered_json document = duplicates_json(found);
+    document["expected"] = verdicts_json(judged);
     if (json)
-      json->write(text);
+      json->write(json_text(document));
     else
-      put(stdout, text);
+      put(stdout, json_text(document));
   }
-  if (!arguments.quiet) put(arguments.json == "-" ? stderr : stdout, duplicates_text(found));
-  if (!bound) return kDone;
-  const auto count = static_cast<double>(found.across);
-  const auto of = static_cast<double>(found.compared > 0 ? found.compared : 1);
-  if (!bound->is_met_by(bound->is_share ? count / of : count)) {
-    complain(fmt::format("{} of {} recordings are in groups across splits, {} expected",
-                         found.across, found.compared, bound->text));
-    return kNotAsExpected;
-  }
+  std::FILE* const out = arguments.json == "-" ? stderr : stdout;
+  if (!arguments.quiet) put(out, duplicates_text(found));
+  put(out, verdicts_text(judged));
+  if (judged.empty()) return kDone;
+  if (!judged.front().is_met) return kNotAsExpected;
   if (found.failed.empty()) return kDone;
   complain(
       fmt::format("{} failed in the run that wrote fingerprints, such as {}, and {} not compared",

@@ -139,7 +139,7 @@ std::vector<Verdict> verdicts_on(const RunReport& report, const Plan& plan) {
   if (!expected) return {};
   std::vector<Verdict> out = verdicts(*expected, report, rows_of_run(report, plan));
   if (report.ending == Ending::complete)
-    if (auto judged = verdict_on_recordings(plan)) out.push_back(std::move(*judged));
+    for (Verdict& v : verdicts_on_recordings(plan)) out.push_back(std::move(v));
   if (!expected->figures.list.empty())
     for (Verdict& v : verdicts_on_figures(expected->figures, report_json(report, plan, {}, 0)))
       out.push_back(std::move(v));

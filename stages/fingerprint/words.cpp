@@ -28,9 +28,10 @@ struct Framing {
 
   explicit Framing(int of) : rate(of) {
     while (rate >> (halvings + 1) >= kLeastRate) ++halvings;
-    // A multiple of 32 is a fast transform; 4000, 6000 and (with 0.2 %) 5512.5 Hz give 64 ms.
+    // 64 ms within 0.4 %, so that every band has a bin; 4000, 6000 and 5512.5 Hz give multiples of
+    // 32, which are fast transforms.
     const double wanted = std::ldexp(static_cast<double>(rate), -halvings) * kFrame / kLeastRate;
-    frame = static_cast<int>(std::lround(wanted / 32)) * 32;
+    frame = static_cast<int>(std::lround(wanted / 2)) * 2;
   }
   [[nodiscard]] std::int64_t left_of(std::int64_t samples) const {
     return (samples + (std::int64_t{1} << halvings) - 1) >> halvings;

@@ -208,8 +208,11 @@ TEST_CASE("duplicates: with the column of groups splits are disjoint") {
   run(folder, pipeline("root: c, splits: top_dir", "prints.h5"));
   const Ended leaks = exits(4, melflow_in(folder, {"duplicates", "prints.h5", "--across-splits",
                                                    "<= 0", "--csv", "groups.csv"}));
-  CHECK(leaks.err.find("12 of 24 recordings are in groups across splits, <= 0 expected") !=
+  CHECK(leaks.out.find("expected recordings.across_splits <= 0: 12 files, NOT met") !=
         std::string::npos);
+  const Json judged = duplicates(folder, {"prints.h5", "--across-splits", "< 50%"}, 4)["expected"];
+  CHECK(judged[0]["met"] == false);
+  CHECK(judged[0]["value"] == 0.5);
   run(folder,
       pipeline("root: c, manifest: groups.csv, columns: [across], splits: ratio, split_ratios: "
                "{train: 50, test: 50}, split_group: group",
@@ -277,6 +280,107 @@ TEST_CASE("duplicates: a corpus against an earlier output, whose own pairs are n
   CHECK(found["pairs"].size() == 6);
   CHECK(found["across"] == 6);
   duplicates(folder, {"new.h5", "--against", "old.h5", "--across-splits", "< 10%"}, 4);
+}
+
+Json check(const TempFolder& folder, std::vector<std::string> arguments, int code = 0) {
+  arguments.insert(arguments.begin(), "check");
+  arguments.push_back("--json");
+  return Json::parse(exits(code, melflow_in(folder, std::move(arguments))).out);
+}
+
+// Recordings to be heard in the part of a page about what sounds alike.
+std::size_t clips_in(const std::string& page) {
+  std::size_t out = 0, at = page.find("\"duplicates\": {");
+  REQUIRE(at != page.npos);
+  while ((at = page.find("\"url\": \"data:audio/flac;base64,", at + 1)) != page.npos) ++out;
+  return out;
+}
+
+TEST_CASE("check: says what sounds alike, by fingerprints of the same pass") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const std::vector<std::string> measured{
+      "check",        "c",     "--set",      "files.splits=top_dir", "-q", "--output", "q.h5",
+      "--duplicates", "--csv", "checks.csv", "--report=r.html"};
+  exits(0, melflow_in(folder, measured));
+  exits(0, melflow_in(folder, measured));  // in place of the first one's
+  Json expected = duplicates(folder, {"q.h5"});
+  for (const char* key : {"melflow_version", "expected"}) expected.erase(key);
+  CHECK(expected["pairs"].size() == 6);
+  CHECK(expected["across"] == 12);
+  CHECK(check(folder, {"q.h5"})["duplicates"] == expected);
+  const std::string table = read_text(folder / "checks.csv");
+  CHECK(table.substr(0, table.find('\n')).ends_with(",group,recordings,across,faults"));
+  CHECK(table.find(",test/equal.wav,2,train,") != std::string::npos);
+  // A page has both recordings of each pair, while they are there.
+  CHECK(clips_in(read_text(folder / "r.html")) == 12);
+  const auto page = [&](const char* clips) {
+    exits(0, melflow_in(folder, {"check", "q.h5", "-q", "--report", "r.html", "--clips", clips}));
+    return read_text(folder / "r.html");
+  };
+  CHECK(clips_in(page("3")) == 12);
+  CHECK(clips_in(page("0")) == 0);
+  std::filesystem::rename(folder / "c", folder / "gone");
+  CHECK(page("3").find("\"why\": \"No such file") != std::string::npos);
+  CHECK(clips_in(page("3")) == 0);
+  // What is expected.
+  const Json judged = check(folder, {"q.h5", "--across-splits", "<= 0"}, 4);
+  CHECK(judged["expected"][0]["what"] == "recordings.across_splits");
+  CHECK(judged["expected"][0]["value"] == 12);
+  check(folder, {"q.h5", "--across-splits", "< 60%"});
+  CHECK(exits(2, melflow_in(folder, {"check", "q.h5", "--across-splits", "few"}))
+            .err.find("--across-splits: 'few' is not a bound") != std::string::npos);
+}
+
+TEST_CASE("check: fingerprints of another pipeline are not replaced, and needed where asked for") {
+  const TempFolder folder;
+  make_corpus(folder);
+  run(folder, pipeline("root: c", "prints.h5"));
+  CHECK(exits(1, melflow_in(folder, {"check", "c", "--output", "prints.h5", "--duplicates"}))
+            .err.find("prints.h5: has rows, which would be gone") != std::string::npos);
+  exits(0, melflow_in(folder, {"check", "c", "--output", "q.h5", "-q"}));
+  CHECK_FALSE(check(folder, {"q.h5"}).contains("duplicates"));
+  CHECK(exits(1, melflow_in(folder, {"check", "q.h5", "--duplicates"}))
+            .err.find("q.h5: has no fingerprints; write") != std::string::npos);
+}
+
+TEST_CASE("duplicates: a run is judged by what its pipeline expects across splits") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const auto ended = [&](const std::string& expected, const char* verb = "run",
+                         const char* file = "p.yaml", const char* stage = "fingerprint") {
+    std::string text = pipeline("root: c, splits: top_dir", "prints.h5",
+                                fmt::format("expect: {{recordings: {}}}\n", expected));
+    text.replace(text.find("fingerprint"), 11, stage);
+    write_text(folder / "p.yaml", text);
+    std::vector<std::string> words{verb, "-q"};
+    if (std::string(verb) == "check") words.emplace_back("--from");
+    words.emplace_back(file);
+    return melflow_in(folder, words);
+  };
+  CHECK(exits(4, ended("{across_splits: <= 0}"))
+            .err.find("expected recordings.across_splits <= 0: 12 files, NOT met") !=
+        std::string::npos);
+  exits(0, ended("{across_splits: <= 50%}"));
+  CHECK(exits(4, ended("{across_splits: <= 0}", "check"))
+            .out.find("expected recordings.across_splits <= 0: 12 files, NOT met") !=
+        std::string::npos);
+  CHECK(exits(78, ended("{across_splits: <= 0}", "run", "p.yaml", "mel, sample_rate: 8000"))
+            .err.find("expect.recordings.across_splits: no output of this pipeline says what "
+                      "sounds alike") != std::string::npos);
+  CHECK(exits(78, ended("{across_splits: <= 0, profile: any}"))
+            .err.find("no output of this pipeline says how recordings are") != std::string::npos);
+}
+
+TEST_CASE("duplicates: a table of the recordings of such a table has no column twice") {
+  const TempFolder folder;
+  make_corpus(folder);
+  run(folder, pipeline("root: c, splits: top_dir", "prints.h5"));
+  const std::string first = groups_of(folder, "prints.h5");
+  write_text(folder / "groups.csv", first);
+  run(folder, pipeline("root: c, manifest: groups.csv, columns: [group, across], splits: top_dir",
+                       "again.h5"));
+  CHECK(groups_of(folder, "again.h5") == first);
 }
 
 TEST_CASE("duplicates: what it refuses") {

@@ -56,7 +56,10 @@ TEST_CASE("check: a browser draws its page without a word on its console") {
   quiet[100] = 0.5F;
   test::write_audio(folder / "data/a.wav", test::audio_kind("wav s16"), 8000, quiet);
   test::write_wav(folder / "data/b.wav", 8000, 8000);
-  exits(0, test::run(folder, {MELFLOW_PROGRAM, "check", "data", "--report", "r.html"}));
+  test::write_wav(folder / "data/c.wav", 40'000, 8000);
+  std::filesystem::copy(folder / "data/c.wav", folder / "data/d.wav");
+  exits(0, test::run(folder,
+                     {MELFLOW_PROGRAM, "check", "data", "--report", "r.html", "--duplicates"}));
   const Ended shown = exits(0, browse(folder, "file://$PWD/r.html"));
   CHECK_FALSE(has(shown.err, "CONSOLE"));
   CHECK_FALSE(has(shown.out, "id=\"tables\""));  // removed when all is drawn
@@ -65,6 +68,8 @@ TEST_CASE("check: a browser draws its page without a word on its console") {
   CHECK(has(drawn, "<canvas"));
   CHECK(has(drawn, "<audio controls"));
   CHECK(has(drawn, "histogram of peak"));
+  CHECK(has(drawn, "same samples: 5.00 s"));
+  CHECK(has(drawn, "waveform and spectrogram of d.wav"));
 }
 
 TEST_CASE("html report: a browser shows it without a word on its console") {

@@ -34,7 +34,7 @@ def words(rate):
     while rate >= 8000:
         samples = halved(samples, *((11, 4.5) if rate >= 16000 else (47, 3.4)))
         rate /= 2
-    frame = 32 * round(rate * FRAME / 32)
+    frame = 2 * round(rate * FRAME / 2)
     edges = 300 * (1800 / 300) ** (np.arange(BANDS + 1) / BANDS)
     bins = np.rint((np.rint(edges * FRAME) - 0.5) / FRAME * frame / rate + 0.5).astype(int)
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(frame) / frame)

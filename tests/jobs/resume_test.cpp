@@ -23,11 +23,13 @@ constexpr unsigned kFiles = 40;
 
 std::string clip(unsigned i) { return fmt::format("{:02}.wav", i); }
 
-void make_corpus(const TempFolder& folder) {
+// Recordings of `frames` and more.
+void make_long_corpus(const TempFolder& folder, unsigned frames, int rate) {
   for (unsigned i = 0; i < kFiles; ++i)
-    write_wav(folder.file("clips/" + clip(i)), 24000 + 100 * i, 16000, i);
+    write_wav(folder.file("clips/" + clip(i)), frames + 100 * i, rate, i);
   folder.write("clips/" + clip(5), "no sound");
 }
+void make_corpus(const TempFolder& folder) { make_long_corpus(folder, 24000, 16000); }
 
 std::string with(std::string yaml, const std::string& option) {
   yaml.replace(yaml.find("path:"), 5, option + ", path:");
@@ -36,9 +38,10 @@ std::string with(std::string yaml, const std::string& option) {
 
 // A job whose first run is stopped when some files are done.
 struct Stopped {
-  explicit Stopped(std::string text, std::string output = "out.h5")
+  explicit Stopped(std::string text, std::string output = "out.h5", unsigned frames = 24000,
+                   int rate = 16000)
       : yaml(std::move(text)), out(std::move(output)) {
-    make_corpus(folder);
+    make_long_corpus(folder, frames, rate);
     const JobResult job =
         run_and_stop(yaml, in_out(folder / "clips", folder / out), {.let_in = 24, .closed = 8});
     REQUIRE_MESSAGE(job.report.ending == Ending::stopped, job.text());
@@ -122,6 +125,28 @@ TEST_CASE("resume: every option of today's front ends, with 1, 2 and 4 workers i
     CHECK(read_output(folder / "out.h5").difference(read_output(folder / "w/out.h5")) == "");
     std::filesystem::remove(folder / "out.h5");
     std::filesystem::remove(folder / "w/out.h5");
+  }
+}
+
+TEST_CASE("resume: rows of int32, as fingerprints are") {
+  for (const char* option : {"layout: contiguous", "compression: deflate, chunk: 4KiB"}) {
+    CAPTURE(std::string(option));
+    // Of 26 s: the rows of eight are more than the 32 KiB that are moved, and so begin anew.
+    Stopped s(with(R"(version: 1
+workers: 2
+graph:
+  files: {stage: file_list, root: "${DATA}", include: ["**/*"]}
+  decode: {stage: decode, from: files}
+  print: {stage: fingerprint, from: decode}
+  write: {stage: hdf5_write, from: print, path: "${OUT}"}
+)",
+                   option),
+              "out.h5", 104'000, 4000);
+    s.folder.folder("w");
+    const JobResult job = completed(s.go_on());
+    CHECK(resumed(job) == s.done);
+    CHECK(read_output(s.folder / "out.h5").type == "int32");
+    s.check_output();
   }
 }
 

@@ -108,6 +108,28 @@ TEST_CASE("fingerprint: the same sound has nearly equal words at every rate") {
     CAPTURE(rate);
     CHECK(share_that_differs(words_of_samples(tones(rate, 10), rate), words) < 0.04);
   }
+  for (const int rate : {4017, 4068, 4084, 7301, 8001, 12345, 22255, 37800}) {
+    CAPTURE(rate);
+    CHECK(share_that_differs(words_of_samples(tones(rate, 10), rate), words) < 0.06);
+  }
+}
+
+TEST_CASE("fingerprint: a sample that is no number is as silence, and nothing after it differs") {
+  for (const int rate : {8000, 48000}) {
+    const Words words = words_of_samples(tones(rate, 8), rate);
+    for (const float wrong : {std::nanf(""), HUGE_VALF}) {
+      CAPTURE(rate);
+      CAPTURE(wrong);
+      std::vector<float> samples = tones(rate, 8);
+      samples[4 * static_cast<std::size_t>(rate)] = wrong;
+      const Words made = words_of_samples(samples, rate);
+      REQUIRE(made.size() == words.size());
+      // Word r is of frames r to r + 40, and those from 315 to 320 have it.
+      for (std::size_t r = 276; r < 320; ++r) CHECK(made[r] == 0);
+      for (std::size_t r = 0; r < words.size(); ++r)
+        if (r < 270 || r > 325) CHECK(made[r] == words[r]);
+    }
+  }
 }
 
 TEST_CASE("fingerprint: silence gives 0, which is no evidence") {

@@ -3,6 +3,8 @@
 import filecmp
 import logging
 import os
+import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,6 +96,39 @@ class VerbsTest(corpus.CorpusTest):
             melflow.check(kept, where={"quality.paek": "< 1"})
         with self.assertRaisesRegex(ValueError, "what is to be checked"):
             melflow.check()
+
+    def test_what_sounds_alike_is_said_alone_and_by_check(self):
+        longest = sorted(pathlib.Path(self.root).rglob("*.wav"), key=lambda path: path.stat().st_size)[-3:]
+        clips = os.path.join(self.folder.name, "alike")
+        for name, source in {"train/0.wav": 0, "train/1.wav": 1, "test/copy.wav": 0, "test/2.wav": 2}.items():
+            os.makedirs(os.path.dirname(os.path.join(clips, name)), exist_ok=True)
+            shutil.copy(longest[source], os.path.join(clips, name))
+        kept, table = os.path.join(self.folder.name, "alike.h5"), os.path.join(self.folder.name, "alike.csv")
+        said = melflow.check(clips, sets={"files.splits": "top_dir"}, output=kept, across_splits="<= 0")
+        self.assertEqual([one["met"] for one in said["expected"]], [False])
+        alike = melflow.duplicates(kept, across_splits="<= 2", csv=table)
+        self.assertEqual([one["paths"] for one in alike["groups"]], [["test/copy.wav", "train/0.wav"]])
+        self.assertEqual((alike["across"], alike["expected"][0]["met"]), (2, True))
+        self.assertEqual(said["duplicates"], {key: alike[key] for key in alike if key not in ("melflow_version", "expected")})
+        with open(table, encoding="utf-8") as file:
+            self.assertIn("train/0.wav,test/copy.wav,2,train,train,", file.read())
+        other = os.path.join(self.folder.name, "other.h5")
+        shutil.copy(kept, other)
+        again = melflow.duplicates(kept, against=[other], least=1, share=0.1, common=10, memory=16)
+        self.assertEqual((again["against"], again["across"]), (4, 4))
+        self.assertEqual(melflow.check(clips, duplicates=True)["duplicates"]["grouped"], 2)
+        text, out = self.text("no_prints")
+        with self.assertWarnsRegex(UserWarning, "gave no rows"):
+            melflow.run(text)
+        for wrong, error, words in [(dict(outputs=[out]), melflow.RunError, "has no fingerprints"),
+                                    (dict(outputs=[kept], with_column="speaker"), melflow.ConfigError, "have no columns"),
+                                    (dict(outputs=[kept], against=[kept]), ValueError, "is compared with itself"),
+                                    (dict(outputs=[kept], share=2), ValueError, "--share"),
+                                    (dict(outputs=[kept], across_splits="few"), ValueError, "--across-splits"),
+                                    (dict(outputs=[kept], memory=1), ValueError, "memory is 16 or more"),
+                                    (dict(outputs=[]), ValueError, "OUTPUT")]:
+            with self.assertRaisesRegex(error, words):
+                melflow.duplicates(*wrong.pop("outputs"), **wrong)
 
     def test_a_job_in_three_calls(self):
         text, out = self.text("job")

@@ -140,8 +140,7 @@ namespace {
 void check_hashes(const H5File& h5, const Output& out) {
   if (!h5.has("files/rows_hash")) return;
   const std::string bytes = h5.raw("files/rows_hash");
-  std::size_t row_bytes = size_of(NumberType::float32);
-  if (out.type != to_text(NumberType::float32)) row_bytes /= 2;
+  std::size_t row_bytes = size_of(number_type(out.type).value());
   for (std::size_t i = 1; i < out.shape.size(); ++i) row_bytes *= out.shape[i];
   for (std::size_t i = 0; i < out.files.size(); ++i) {
     std::uint64_t hash = 0;

@@ -38,7 +38,7 @@ from .joined_rows import JoinedRows
 from .loader import Loader
 from .mixing import Mix
 from .pictures import Picture, show
-from .program import (Report, check, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
+from .program import (Report, check, duplicates, explain, inspect, load_plugin, merge, plan, run, status, sweep, tune, update, validate, verify,
                       work)
 from .row_sets import RowSets
 from .rows import FileRows, Rows
@@ -89,7 +89,7 @@ def join(sources: "Mapping[str, os.PathLike[str] | str | Graph | Rows]") -> Join
 
 
 __all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Graph", "JoinedRows", "Loader", "Mix", "Node", "Picture", "Report", "RowSets", "Rows", "RunError", "Stream", "__version__",
-           "check", "check_front_end", "explain", "export", "features", "folder", "inspect", "join", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
+           "check", "check_front_end", "duplicates", "explain", "export", "features", "folder", "inspect", "join", "load_plugin", "merge", "note", "open", "plan", "push", "run", "show", "skip", "status", "stream", "sweep", "tune", "update",
            "validate", "vectors", "verify", "work"]
 
 

@@ -300,7 +300,8 @@ def check(source: "os.PathLike[str] | str | None" = None, *, pipeline: Optional[
           where: Optional[Mapping[str, Optional[str]]] = None, faulty: Optional[str] = None, sample: Optional[str] = None,
           measures: "str | Sequence[str] | None" = None, by: Sequence[str] = (), output: "os.PathLike[str] | str | None" = None,
           report: "os.PathLike[str] | str | None" = None, csv: "os.PathLike[str] | str | None" = None,
-          workers: Optional[int] = None, progress: Optional[bool] = None) -> Dict[str, Any]:
+          duplicates: bool = False, across_splits: Optional[str] = None, workers: Optional[int] = None,
+          progress: Optional[bool] = None) -> Dict[str, Any]:
     """What is wrong with which recordings, like `melflow check`: its JSON document (docs/quality.md).
 
     source: a folder, an archive, a list, a recording, or an output whose recordings were measured. pipeline: in its place, whose
@@ -308,6 +309,8 @@ def check(source: "os.PathLike[str] | str | None" = None, *, pipeline: Optional[
     profile: any, asr, tts, speaker or music. where: further conditions, {"quality.snr": "> 20dB"}; None takes one out.
     faulty: how many may not meet them, "< 1%"; `expected` of the document says whether that is met. sample: "1%" for a first look.
     measures: "default", "all" or names. by: columns that group recordings. output: a file that keeps what was measured.
+    duplicates: also says what sounds alike, as `duplicates` of the document. across_splits: how many may sound like one of another
+      split, "<= 0".
     report, csv: files that are written. sets: options of the nodes files, decode and measure, {"files.labels": "parent_dir"}.
     """
     words, text = ["check"], ""
@@ -322,13 +325,38 @@ def check(source: "os.PathLike[str] | str | None" = None, *, pipeline: Optional[
         words += ["--where", f"{key}={'' if wanted is None else wanted}"]
     for option, file in (("output", output), ("report", report), ("csv", csv)):
         words += [] if file is None else ["--" + option, arguments.path(option, file)]
-    for option, given in (("profile", profile), ("faulty", faulty), ("sample", sample)):
+    for option, given in (("profile", profile), ("faulty", faulty), ("sample", sample), ("across-splits", across_splits)):
         words += [] if given is None else ["--" + option, given]
+    words += _flag("duplicates", duplicates)
     if measures is not None:
         words += ["--measures", measures if isinstance(measures, str) else ",".join(measures)]
     words += [word for column in by for word in ("--by", column)] + _workers(workers)
     with _Bar(progress) as bar:
         return _documented(words, text, accepts=(0, _SOME_FAILED, _NOT_AS_EXPECTED), show=bar.show)
+
+
+def duplicates(*outputs: "os.PathLike[str] | str", against: Sequence["os.PathLike[str] | str"] = (), least: float = 2,
+               share: float = 0.5, common: Optional[int] = None, with_column: Optional[str] = None, across_splits: Optional[str] = None,
+               csv: "os.PathLike[str] | str | None" = None, memory: int = 512) -> Dict[str, Any]:
+    """Which recordings sound alike, by the rows of the stage fingerprint, like `melflow duplicates`: its JSON document
+    (docs/duplicates.md) with `groups` and `pairs`.
+
+    outputs: files of rows. against: further ones, with which these are compared, too, but not with each other.
+    least: seconds of a stretch that two share. share: of the shorter recording's sound that it must be for a group.
+    common: what is in more recordings is no evidence; not given: 100, or a thousandth of all.
+    with_column: recordings with one text in this column are of one group, too.
+    across_splits: how many may sound like one of another split or of `against`, "<= 0"; `expected` of the document says whether
+      that is met.
+    csv: a file for the table of groups, which is a list for file_list. memory: MiB.
+    """
+    words = ["duplicates", *(arguments.path("outputs", output) for output in outputs)]
+    words += [word for other in against for word in ("--against", arguments.path("against", other))]
+    words += [*_time("least", least), "--share", arguments.text_of(share), "--memory", str(arguments.integer("memory", memory, 16))]
+    words += [] if common is None else ["--common", str(arguments.integer("common", common, 2))]
+    words += [] if with_column is None else ["--with", arguments.text("with_column", with_column)]
+    words += [] if across_splits is None else ["--across-splits", arguments.text("across_splits", across_splits)]
+    words += [] if csv is None else ["--csv", arguments.path("csv", csv)]
+    return _documented(words, accepts=(0, _SOME_FAILED, _NOT_AS_EXPECTED))
 
 
 def verify(path: "os.PathLike[str] | str", *, recompute: "str | int | None" = None, trust: bool = False,
