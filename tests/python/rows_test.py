@@ -282,6 +282,13 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(sorted(first), sorted(second))
         self.assertEqual(sum((places(b) for b in rows.batches(8, seed=1, workers=3)), []), first)
 
+    def test_a_misspelt_argument_is_told(self):
+        rows = melflow.open(self.files["windows"])
+        for method, options, said in ((rows.batches, {"shuffel": True}, "^batches has no argument 'shuffel'. Did you mean 'shuffle'"),
+                                      (rows.samples, {"splits": "train"}, "^samples has no argument 'splits'. Did you mean 'split'")):
+            with self.subTest(options), self.assertRaisesRegex(TypeError, said):
+                method(**options)
+
     def test_damage_is_told(self):
         path = os.path.join(self.folder.name, "damaged.h5")
         with open(self.files["packed"], "rb") as good:
