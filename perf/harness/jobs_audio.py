@@ -1,6 +1,6 @@
 """Jobs on speech, music and long recordings, and on writing alone.
 
-speech  16 kHz, 80 bands every 10 ms, one core each: the figure is frames a second
+speech  16 kHz, 80 bands every 10 ms, from WAV, FLAC and MP3, one core each: frames a second
 real    the demo's telephone speech, all cores
 music   44.1 kHz stereo FLAC and MP3: how close to the time that decoding alone takes
 long    one recording of three hours: all cores have to work on one file
@@ -11,45 +11,87 @@ import wave
 
 import corpora
 from measure import Failure, Program, said
-from setup import Job, compared, library_rival, melflow, rivals_of, speech_corpus
+from setup import (
+    Job, compared, lhotse_rival, library_rival, melflow, rivals_of, speech_corpus, worker_name,
+)  # fmt: skip
 
-SPEECH = "config/pipelines/speech_16k_80mel.yaml"
-KALDI = "perf/pipelines/kaldi_80.yaml"
-SPEECH_ROWS, KALDI_ROWS = 1001, 998  # for 10 s at 16 kHz
+SPEECH, PRESET = "config/pipelines/speech_16k_80mel.yaml", "perf/pipelines/preset_80.yaml"
+SPEECH_KINDS = {  # of front end: rows of 10 s at 16 kHz
+    "speech": 1001,
+    "kaldi": 998,
+    "whisper": 1000,
+    "lhotse": 1000,
+}
+SPEECH_LIBRARIES = {  # name: front end
+    "torchaudio": "speech",
+    "librosa": "speech",
+    "kaldi-native-fbank": "kaldi",
+    "torchaudio-kaldi": "kaldi",
+    "transformers": "whisper",
+    "lhotse": "lhotse",
+}
+SPEECH_RIVALS = {  # by file format: decoder, library
+    "wav16": [("soundfile", library) for library in SPEECH_LIBRARIES],
+    "flac": [
+        ("torchcodec", "torchaudio"),
+        ("torchcodec", "transformers"),
+        ("PyAV", "librosa"),
+        ("PyAV", "torchaudio"),
+        ("soundfile", "librosa"),
+        ("soundfile", "torchaudio"),
+        ("soundfile", "transformers"),
+        ("soundfile", "kaldi-native-fbank"),
+    ],
+}
+SPEECH_RIVALS["mp3"] = SPEECH_RIVALS["flac"]
 SUBSET = 200  # recordings for a Python library
 BANDS = 80
-# [ln power], [dB]: for libraries that compute in float and sum in another order.
-LN_TOLERANCE, DB_TOLERANCE = 1e-2, 5e-2
+FORMATS = {"wav16": "WAV", "flac": "FLAC", "mp3": "MP3"}
+# [ln power], [dB]: for libraries that compute in float and sum in another order. Decoders of MP3 differ
+# by 1e-6 of full scale, which counts in the band above the encoder's low-pass, at 1e-10.
+LN_TOLERANCE, MP3_LN_TOLERANCE, DB_TOLERANCE = 1e-2, 0.5, 5e-2
 
 
-def speech(setup):
-    data, files = speech_corpus(setup), setup.scaled(1000, 20)
-    part = min(files, SUBSET)
-    ours = melflow(
-        setup, "melflow", SPEECH, data, files * SPEECH_ROWS, files * SPEECH_ROWS, workers=1
-    )
-    kaldi = melflow(
-        setup, "melflow, preset kaldi", KALDI, data, files * KALDI_ROWS, files * KALDI_ROWS,
-        workers=1, baseline=False,
-    )  # fmt: skip
-    programs = [ours, kaldi]
-    remarks = ["One core each: melflow with --workers 1, the libraries with one thread."]
-    kinds = {
-        "torchaudio": ("speech", SPEECH_ROWS, ours),
-        "librosa": ("speech", SPEECH_ROWS, ours),
-        "kaldi-native-fbank": ("kaldi", KALDI_ROWS, kaldi),
-        "torchaudio-kaldi": ("kaldi", KALDI_ROWS, kaldi),
-    }
-    for library in rivals_of(setup, remarks, kinds):
-        kind, rows, like = kinds[library]
-        rival = library_rival(
-            setup, "speech", library, kind, data, part * rows, part * rows, 1, part
-        )
-        programs.append(compared(rival, like, BANDS, LN_TOLERANCE, "ln power"))
+def speech(setup, file_format):
+    files = setup.scaled(1000, 20)
+    part, data = min(files, SUBSET), speech_corpus(setup, file_format)
+    ours = {}
+    for kind, rows in SPEECH_KINDS.items():
+        plain = kind == "speech"
+        ours[kind] = melflow(
+            setup, "melflow" if plain else f"melflow, preset {kind}", SPEECH if plain else PRESET,
+            data, files * rows, files * rows, [f"mel.preset={kind}"] if kind in ("whisper", "lhotse") else [],
+            workers=1, baseline=plain,
+        )  # fmt: skip
+    programs = [*ours.values()]
+    compressed = file_format != "wav16"
+    tolerance = MP3_LN_TOLERANCE if file_format == "mp3" else LN_TOLERANCE
+    if compressed:
+        programs.append(decode_only(setup, data, files * SPEECH_KINDS["speech"], 1))
+    remarks = [
+        "One core each: melflow with --workers 1, the libraries with one thread; a ratio is to melflow "
+        "with the same front end."
+    ]
+    wanted = SPEECH_RIVALS[file_format]
+    there = rivals_of(setup, remarks, sorted({name for pair in wanted for name in pair} | {"lhotse"}))
+
+    def add(kind, rival):
+        rival.like = ours[kind].name
+        programs.append(compared(rival, ours[kind], BANDS, tolerance, "ln power"))
+
+    for decoder, library in wanted:
+        if decoder in there and library in there:
+            kind = SPEECH_LIBRARIES[library]
+            rows = part * SPEECH_KINDS[kind]
+            name = f"{decoder} + {library}" if compressed else library
+            add(kind, library_rival(setup, name, library, kind, data, rows, rows, 1, part, decoder))
+    if "lhotse" in there:
+        rows = part * SPEECH_KINDS["lhotse"]
+        add("lhotse", lhotse_rival(setup, data, rows, part))
     if part < files:
         remarks.append(f"The libraries get {part:,} of the {files:,} files.")
-    title = f"Speech: {files:,} clips of 10 s at 16 kHz, 80 bands every 10 ms, one core"
-    return Job("speech", title, "frames", programs, [data], remarks)
+    title = f"Speech, {FORMATS[file_format]}: {files:,} clips of 10 s at 16 kHz, 80 bands every 10 ms, one core"
+    return Job(f"speech_{file_format}", title, "frames", programs, [data], remarks)
 
 
 def samples_of(path):
@@ -75,7 +117,7 @@ def real(setup):
     for library in rivals_of(setup, remarks, ["torchaudio"]):
         for workers in sorted({1, setup.cores}):
             rival = library_rival(
-                setup, "real", library, "real", root, len(paths), rows, workers
+                setup, worker_name(library, workers), library, "real", root, len(paths), rows, workers
             )
             programs.append(compared(rival, ours, BANDS, DB_TOLERANCE, "dB"))
     title = f"Real recordings: the demo's {len(paths):,} files, {sum(lengths) / 8000 / 3600:.1f} h at 8 kHz"
@@ -103,7 +145,7 @@ def music(setup, file_format):
     seconds, rows = float(found["audio_seconds"]), int(found["transforms"])
     ours = melflow(setup, "melflow", "perf/pipelines/music.yaml", data, seconds, rows)
     programs = [ours, decode_only(setup, data, seconds, setup.cores)]
-    title = f"Music, {file_format.upper()}: {files} files of 30 s, 44.1 kHz stereo, 128 bands"
+    title = f"Music, {FORMATS[file_format]}: {files} files of 30 s, 44.1 kHz stereo, 128 bands"
     return Job(f"music_{file_format}", title, "s of audio", programs, [data])
 
 

@@ -15,7 +15,9 @@ import subprocess
 import agree
 import corpora
 from measure import Failure, Program
-from setup import Job, bounded_and_whole, compared, leak_corpus, library_rival, melflow, rivals_of
+from setup import (
+    Job, bounded_and_whole, compared, leak_corpus, library_rival, melflow, rivals_of, worker_name,
+)  # fmt: skip
 
 PIPELINE = "config/pipelines/leak_two_stage.yaml"
 BUILDER = "config/pipelines/dataset_builder.yaml"
@@ -57,7 +59,8 @@ def torchaudio(setup, job, data, files, rows, ours, remarks):
         if part < files:
             remarks.append(f"torchaudio gets {part:,} of the {files:,} files, its times are scaled up.")
         for workers in sorted({1, setup.cores}):
-            rival = library_rival(setup, job, library, job, data, part, part * rows, workers, part)
+            name = worker_name(library, workers)
+            rival = library_rival(setup, name, library, job, data, part, part * rows, workers, part)
             programs.append(compared(rival, ours, BANDS, TOLERANCE, "dB"))
     return programs
 

@@ -25,7 +25,7 @@ from setup import REPOSITORY, Setup  # noqa: E402
 JOBS = {
     "leak": [jobs_leak.leak],
     "builder": [jobs_leak.builder],
-    "speech": [jobs_audio.speech],
+    "speech": [lambda s, f=f: jobs_audio.speech(s, f) for f in ("wav16", "flac", "mp3")],
     "real": [jobs_audio.real],
     "music": [lambda s: jobs_audio.music(s, "flac"), lambda s: jobs_audio.music(s, "mp3")],
     "long": [jobs_audio.long],

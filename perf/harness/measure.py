@@ -35,7 +35,8 @@ class Program:
     rows: Optional[int] = None  # number that it must make
     own_clock: bool = False  # its own "seconds=" and "cpu=" count, not the process's: a Python library
     is_melflow: bool = False
-    baseline: bool = False  # the denominator of ratios
+    baseline: bool = False  # the denominator of ratios, but where `like` names another program
+    like: Optional[str] = None
     note: str = ""
     prepare: Optional[Callable[[], None]] = None  # called before every run, after its output was removed
     # Checks the output of the last run and what the program printed; returns the findings.
@@ -127,8 +128,8 @@ def add_ratios(programs, results):
     if base is None:
         return
     for program in programs:
-        scale = base.amount / program.amount
-        ours, theirs = results[base.name], results[program.name]
+        ours, theirs = results[program.like or base.name], results[program.name]
+        scale = ours["amount"] / program.amount
         rounds = [t["seconds"] / o["seconds"] for t, o in zip(theirs["runs"], ours["runs"])]
         theirs["ratio"] = {
             "best": theirs["best"] / ours["best"] * scale,

@@ -9,7 +9,12 @@ import corpora
 from measure import Failure, Program
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
-RIVAL = REPOSITORY / "perf/rivals/mel_files.py"
+RIVALS = REPOSITORY / "perf/rivals"
+LIBRARIES = [
+    "torch", "torchaudio", "torchcodec", "PyAV", "librosa", "transformers", "kaldi-native-fbank",
+    "lhotse", "soundfile", "numpy",
+]  # fmt: skip
+MODULES = {"torchaudio-kaldi": "torchaudio", "PyAV": "av"}  # where a module is not called as its library
 HEADROOM = 64 << 20  # [bytes] beyond memory.host that melflow promises not to exceed
 
 
@@ -23,7 +28,7 @@ class Setup:
     recordings: pathlib.Path  # the demo's
     million: bool
     cores: int = len(os.sched_getaffinity(0))
-    libraries: dict = field(default_factory=dict)  # name: whether the rivals' Python has the library
+    versions: dict = field(default_factory=dict)  # by module that the rivals' Python has
 
     def scaled(self, number, least=1):
         return max(least, round(number * self.scale))
@@ -32,15 +37,19 @@ class Setup:
         (self.dir / "output").mkdir(parents=True, exist_ok=True)
         return self.dir / "output" / name
 
-    def has(self, library):
-        """Can the rivals' Python import it, and what every rival takes besides?"""
-        if library not in self.libraries:
-            check = f"import h5py, numpy, soundfile, {library.replace('-', '_')}"
+    def version(self, library):
+        """Of a library that the rivals' Python can import, or None."""
+        if not self.versions:
+            modules = {MODULES.get(name, name) for name in LIBRARIES}
             done = subprocess.run(
-                [self.python, "-c", check], capture_output=True, text=True, check=False
-            )
-            self.libraries[library] = done.returncode == 0
-        return self.libraries[library]
+                [self.python, RIVALS / "versions.py", *sorted(modules)],
+                stdout=subprocess.PIPE, text=True, check=False,
+            )  # fmt: skip
+            self.versions = dict(line.split("=", 1) for line in done.stdout.splitlines())
+            self.versions["Python"] = subprocess.check_output(
+                [self.python, "-c", "import platform; print(platform.python_version())"], text=True
+            ).strip()
+        return self.versions.get(MODULES.get(library, library))
 
 
 @dataclass
@@ -108,32 +117,48 @@ def compared(program, ours, columns, tolerance, unit):
     return program
 
 
-def library_rival(setup, job, library, kind, data, amount, rows, workers, limit=0):
+def worker_name(library, workers):
+    return f"{library}, {workers} worker" + ("s" if workers > 1 else "")
+
+
+def library_rival(
+    setup, name, library, kind, data, amount, rows, workers, limit=0, decoder="soundfile"
+):
     """A Python library, one thread a worker, timed by its own clock."""
-    name = f"{library}, {workers} worker" + ("s" if workers > 1 else "")
-    output = setup.output(f"{job}_{library}_{workers}.h5")
-    command = [setup.python, RIVAL, "--library", library, "--job", kind, "--workers", workers]
-    command += ["--limit", limit, data, output]
+    output = setup.output(f"{kind}_{decoder}_{library}_{workers}.h5")
+    command = [setup.python, RIVALS / "mel_files.py", "--library", library, "--job", kind]
+    command += ["--decoder", decoder, "--workers", workers, "--limit", limit, data, output]
     return Program(name, command, amount, output, rows=rows, own_clock=True)
 
 
+def lhotse_rival(setup, data, rows, limit):
+    """Lhotse's own way to stored features."""
+    output = setup.output("lhotse_store.f32")
+    command = [setup.python, RIVALS / "lhotse_store.py", "--limit", limit, data, output]
+    return Program(
+        "Lhotse, compute_and_store_features", command, rows, output, rows=rows, own_clock=True
+    )
+
+
 def rivals_of(setup, remarks, wanted):
-    """Those of the libraries {library: needs} that are there; the others become a warning."""
-    there = []
+    """Those of the libraries that are there, with a remark on versions; the others become a warning."""
+    there = [library for library in wanted if setup.version(library)]
     for library in wanted:
-        module = "torchaudio" if library == "torchaudio-kaldi" else library
-        if setup.has(module):
-            there.append(library)
-        else:
+        if library not in there:
             remarks.append(
                 f"{library} is omitted: {setup.python} cannot import it with h5py, numpy and "
                 "soundfile (perf/run.sh --python)"
             )
+    if there:
+        used = {"Python", "numpy", "torch"} | {MODULES.get(library, library) for library in there}
+        named = [f"{name} {version}" for name, version in setup.versions.items() if name in used]
+        remarks.append(f"Versions: {', '.join(named)}.")
     return there
 
 
-def speech_corpus(setup):
-    return corpora.make(setup, "speech", setup.scaled(1000, 20), 16000, 10)
+def speech_corpus(setup, file_format):
+    name = "speech" if file_format == "wav16" else f"speech_{file_format}"
+    return corpora.make(setup, name, setup.scaled(1000, 20), 16000, 10, file_format)
 
 
 def leak_corpus(setup):

@@ -24,6 +24,8 @@ JOBS = {
     "builder": Geometry(4096, 32, lambda n: n // 512, batch=4),
     "speech": Geometry(16000, 80, lambda n: 1 + n // 160),
     "kaldi": Geometry(16000, 80, lambda n: 1 + (n - 400) // 160),
+    "whisper": Geometry(16000, 80, lambda n: n // 160, batch=4),
+    "lhotse": Geometry(16000, 80, lambda n: (n + 80) // 160),
     "real": Geometry(8000, 80, lambda n: 1 + n // 80 if n > 0 else 0),
 }
 
@@ -111,9 +113,42 @@ def torchaudio_kaldi_mel(job):
     return front_end
 
 
+def transformers_mel(job):
+    import torch
+    import transformers
+
+    assert job == "whisper"
+    torch.set_num_threads(1)
+    extractor = transformers.WhisperFeatureExtractor(feature_size=80)
+
+    def front_end(samples):
+        # Its default pads everything to 30 s.
+        found = extractor(list(samples), sampling_rate=16000, padding="longest", return_tensors="np")
+        return found["input_features"].transpose(0, 2, 1)
+
+    return front_end
+
+
+def lhotse_mel(job):
+    import lhotse
+    import torch
+
+    assert job == "lhotse"
+    torch.set_num_threads(1)
+    extractor = lhotse.Fbank()
+
+    @torch.inference_mode()
+    def front_end(samples):
+        return extractor.extract(samples[0], 16000)[None]
+
+    return front_end
+
+
 LIBRARIES = {
     "torchaudio": torchaudio_mel,
     "librosa": librosa_mel,
     "kaldi-native-fbank": kaldi_native_fbank_mel,
     "torchaudio-kaldi": torchaudio_kaldi_mel,
+    "transformers": transformers_mel,
+    "lhotse": lhotse_mel,
 }

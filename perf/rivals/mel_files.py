@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """A folder of recordings to one HDF5 file of mel features with a Python library: melflow's rival.
 
-In:   mel_files.py --library torchaudio --job leak --workers 2 [--limit N] DIR OUT
+In:   mel_files.py --library torchaudio --job leak --workers 2 [--decoder PyAV] [--limit N] DIR OUT
 Out:  OUT with /mel, float32 [rows, columns], contiguous, files in path order; on stdout one line
       with the rows, the seconds, those of all cores, and the byte where the rows begin.
 
 The clock starts when the libraries are imported and the front end is made, and stops when the
 file is closed: no interpreter's start is counted against them. Workers are processes with one
-thread each; they read by libsndfile and write their rows straight into the mapped dataset, so that
-nothing is pickled and nothing is copied between them.
+thread each; they decode (by soundfile, if not told otherwise) and write their rows straight into
+the mapped dataset, so that nothing is pickled and nothing is copied between them.
 """
 import argparse
 import multiprocessing
@@ -24,12 +24,15 @@ import h5py  # noqa: E402
 import numpy  # noqa: E402
 import soundfile  # noqa: E402
 
+import decoders  # noqa: E402
 import front_ends  # noqa: E402
+
+SUFFIXES = {".wav", ".flac", ".mp3"}
 
 
 def listed(root, limit):
     """Recordings in melflow's order: paths compared component by component as bytes."""
-    paths = [p for p in pathlib.Path(root).rglob("*.wav") if p.is_file()]
+    paths = [p for p in pathlib.Path(root).rglob("*") if p.suffix in SUFFIXES and p.is_file()]
     paths.sort(key=lambda p: [os.fsencode(part) for part in p.relative_to(root).parts])
     return [str(p) for p in paths[: limit or None]]
 
@@ -57,10 +60,10 @@ def make_file(path, rows, columns):
         return dataset.get_offset()
 
 
-def work(share, front_end, geometry, first, out):
+def work(share, decode, front_end, geometry, first, out):
     for i in range(0, len(share), geometry.batch):
         numbers, paths = zip(*share[i : i + geometry.batch])
-        samples = [soundfile.read(path, dtype="float32")[0] for path in paths]
+        samples = [decode(path) for path in paths]
         if len(samples[0]) == 0:  # occurs only in a job without batches
             continue
         for number, rows in zip(numbers, front_end(numpy.stack(samples))):
@@ -78,6 +81,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True, choices=front_ends.LIBRARIES)
     parser.add_argument("--job", required=True, choices=front_ends.JOBS)
+    parser.add_argument("--decoder", choices=decoders.DECODERS, default="soundfile")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--limit", type=int, default=0, help="only the first N recordings")
     parser.add_argument("dir")
@@ -85,6 +89,7 @@ def main():
     options = parser.parse_args()
     geometry = front_ends.JOBS[options.job]
     front_end = front_ends.LIBRARIES[options.library](options.job)
+    decode = decoders.DECODERS[options.decoder]()
     # Does the work of a first call, such as compiling, once per process.
     front_end(numpy.zeros((1, 10 * geometry.rate), "float32"))
 
@@ -95,12 +100,13 @@ def main():
     out = numpy.memmap(options.out, "float32", "r+", offset, (first[-1], geometry.columns))
     numbered = list(enumerate(paths))
     if options.workers == 1:
-        work(numbered, front_end, geometry, first, out)
+        work(numbered, decode, front_end, geometry, first, out)
     else:
         context = multiprocessing.get_context("fork")
         workers = [
             context.Process(
-                target=work, args=(numbered[w :: options.workers], front_end, geometry, first, out)
+                target=work,
+                args=(numbered[w :: options.workers], decode, front_end, geometry, first, out),
             )
             for w in range(options.workers)
         ]
