@@ -7,11 +7,11 @@
 #        --jobs a,b        some of leak, builder, speech, real, music, long, tiny, write, growth,
 #                          cores, settings, update; default all, none for --micro alone
 #        --scale F         smaller corpora, 0.05 for a quick look; default 1
-#        --python PATH     a Python with h5py, soundfile and any of torchaudio, librosa and
-#                          kaldi-native-fbank (tests/golden/setup.sh makes one); rivals whose library
-#                          is missing are omitted with a warning
+#        --python PATH     a Python with h5py, soundfile and any of the libraries in
+#                          perf/rivals/requirements.txt; rivals whose library is missing are omitted
+#                          with a warning
 #        --recordings DIR  the demo's recordings; default melflow-demo/audio
-#        --dir DIR         corpora and outputs; default build/perf. At scale 1: 8 GB, kept, and up to
+#        --dir DIR         corpora and outputs; default build/perf. At scale 1: 9 GB, kept, and up to
 #                          4 GB temporarily
 #        --micro           also the micro-benchmarks (Debian: libbenchmark-dev)
 #        --million         also a million files

@@ -1,6 +1,6 @@
 """Jobs on speech, music and long recordings, and on writing alone.
 
-speech  16 kHz, 80 bands every 10 ms, from WAV, FLAC and MP3, one core each: frames a second
+speech  16 kHz, 80 bands every 10 ms, from WAV, FLAC and MP3 and from one of an hour, one core each
 real    the demo's telephone speech, all cores
 music   44.1 kHz stereo FLAC and MP3: how close to the time that decoding alone takes
 long    one recording of three hours: all cores have to work on one file
@@ -16,11 +16,11 @@ from setup import (
 )  # fmt: skip
 
 SPEECH, PRESET = "config/pipelines/speech_16k_80mel.yaml", "perf/pipelines/preset_80.yaml"
-SPEECH_KINDS = {  # of front end: rows of 10 s at 16 kHz
-    "speech": 1001,
-    "kaldi": 998,
-    "whisper": 1000,
-    "lhotse": 1000,
+SPEECH_KINDS = {  # of front end: rows of a recording beside 100 a second
+    "speech": 1,
+    "kaldi": -2,
+    "whisper": 0,
+    "lhotse": 0,
 }
 SPEECH_LIBRARIES = {  # name: front end
     "torchaudio": "speech",
@@ -30,20 +30,16 @@ SPEECH_LIBRARIES = {  # name: front end
     "transformers": "whisper",
     "lhotse": "lhotse",
 }
-SPEECH_RIVALS = {  # by file format: decoder, library
-    "wav16": [("soundfile", library) for library in SPEECH_LIBRARIES],
-    "flac": [
-        ("torchcodec", "torchaudio"),
-        ("torchcodec", "transformers"),
-        ("PyAV", "librosa"),
-        ("PyAV", "torchaudio"),
-        ("soundfile", "librosa"),
-        ("soundfile", "torchaudio"),
-        ("soundfile", "transformers"),
-        ("soundfile", "kaldi-native-fbank"),
-    ],
-}
-SPEECH_RIVALS["mp3"] = SPEECH_RIVALS["flac"]
+SPEECH_RIVALS = [  # on compressed recordings: decoder, library, whether also on one of an hour
+    ("torchcodec", "torchaudio", True),
+    ("torchcodec", "transformers", False),
+    ("PyAV", "librosa", True),
+    ("PyAV", "torchaudio", False),
+    ("soundfile", "librosa", False),
+    ("soundfile", "torchaudio", False),
+    ("soundfile", "transformers", True),
+    ("soundfile", "kaldi-native-fbank", True),
+]
 SUBSET = 200  # recordings for a Python library
 BANDS = 80
 FORMATS = {"wav16": "WAV", "flac": "FLAC", "mp3": "MP3"}
@@ -53,27 +49,44 @@ LN_TOLERANCE, MP3_LN_TOLERANCE, DB_TOLERANCE = 1e-2, 0.5, 5e-2
 
 
 def speech(setup, file_format):
-    files = setup.scaled(1000, 20)
-    part, data = min(files, SUBSET), speech_corpus(setup, file_format)
+    data, files = speech_corpus(setup, file_format), setup.scaled(1000, 20)
+    named = f"Speech, {FORMATS[file_format]}: {files:,} clips of 10 s"
+    if file_format == "wav16":
+        wanted = [("soundfile", library) for library in SPEECH_LIBRARIES]
+    else:
+        wanted = [pair for *pair, _ in SPEECH_RIVALS]
+    return speech_job(setup, file_format, named, data, files, 10, wanted)
+
+
+def speech_hour(setup):
+    seconds = setup.scaled(3600, 60)
+    data = corpora.make(setup, "speech_hour", 1, 16000, seconds, "flac")
+    named = f"Speech, a recording of {seconds / 3600:.2g} h: FLAC"
+    wanted = [pair for *pair, hour in SPEECH_RIVALS if hour]
+    return speech_job(setup, "hour", named, data, 1, seconds, wanted)
+
+
+def speech_job(setup, name, named, data, files, seconds, wanted):
+    """`files` recordings of so many seconds by the front ends of melflow and of the rivals `wanted`."""
+    part, compressed = min(files, SUBSET), name != "wav16"
+    rows = {kind: 100 * seconds + more for kind, more in SPEECH_KINDS.items()}  # of a recording
     ours = {}
-    for kind, rows in SPEECH_KINDS.items():
-        plain = kind == "speech"
+    for kind, each in rows.items():
+        pipeline = SPEECH if kind == "speech" else PRESET
+        options = [f"mel.preset={kind}"] if kind in ("whisper", "lhotse") else []
         ours[kind] = melflow(
-            setup, "melflow" if plain else f"melflow, preset {kind}", SPEECH if plain else PRESET,
-            data, files * rows, files * rows, [f"mel.preset={kind}"] if kind in ("whisper", "lhotse") else [],
-            workers=1, baseline=plain,
+            setup, "melflow" if kind == "speech" else f"melflow, preset {kind}", pipeline, data,
+            files * each, files * each, options, workers=1, baseline=kind == "speech",
         )  # fmt: skip
     programs = [*ours.values()]
-    compressed = file_format != "wav16"
-    tolerance = MP3_LN_TOLERANCE if file_format == "mp3" else LN_TOLERANCE
     if compressed:
-        programs.append(decode_only(setup, data, files * SPEECH_KINDS["speech"], 1))
+        programs.append(decode_only(setup, data, files * rows["speech"], 1))
     remarks = [
         "One core each: melflow with --workers 1, the libraries with one thread; a ratio is to melflow "
         "with the same front end."
     ]
-    wanted = SPEECH_RIVALS[file_format]
     there = rivals_of(setup, remarks, sorted({name for pair in wanted for name in pair} | {"lhotse"}))
+    tolerance = MP3_LN_TOLERANCE if name == "mp3" else LN_TOLERANCE
 
     def add(kind, rival):
         rival.like = ours[kind].name
@@ -82,16 +95,14 @@ def speech(setup, file_format):
     for decoder, library in wanted:
         if decoder in there and library in there:
             kind = SPEECH_LIBRARIES[library]
-            rows = part * SPEECH_KINDS[kind]
-            name = f"{decoder} + {library}" if compressed else library
-            add(kind, library_rival(setup, name, library, kind, data, rows, rows, 1, part, decoder))
+            title, made = f"{decoder} + {library}" if compressed else library, part * rows[kind]
+            add(kind, library_rival(setup, title, library, kind, data, made, made, 1, part, decoder))
     if "lhotse" in there:
-        rows = part * SPEECH_KINDS["lhotse"]
-        add("lhotse", lhotse_rival(setup, data, rows, part))
+        add("lhotse", lhotse_rival(setup, data, part * rows["lhotse"], part))
     if part < files:
         remarks.append(f"The libraries get {part:,} of the {files:,} files.")
-    title = f"Speech, {FORMATS[file_format]}: {files:,} clips of 10 s at 16 kHz, 80 bands every 10 ms, one core"
-    return Job(f"speech_{file_format}", title, "frames", programs, [data], remarks)
+    title = f"{named} at 16 kHz, 80 bands every 10 ms, one core"
+    return Job(f"speech_{name}", title, "frames", programs, [data], remarks)
 
 
 def samples_of(path):

@@ -25,7 +25,10 @@ from setup import REPOSITORY, Setup  # noqa: E402
 JOBS = {
     "leak": [jobs_leak.leak],
     "builder": [jobs_leak.builder],
-    "speech": [lambda s, f=f: jobs_audio.speech(s, f) for f in ("wav16", "flac", "mp3")],
+    "speech": [
+        *(lambda s, f=f: jobs_audio.speech(s, f) for f in ("wav16", "flac", "mp3")),
+        jobs_audio.speech_hour,
+    ],
     "real": [jobs_audio.real],
     "music": [lambda s: jobs_audio.music(s, "flac"), lambda s: jobs_audio.music(s, "mp3")],
     "long": [jobs_audio.long],

@@ -122,8 +122,10 @@ def transformers_mel(job):
     extractor = transformers.WhisperFeatureExtractor(feature_size=80)
 
     def front_end(samples):
-        # Its default pads everything to 30 s.
-        found = extractor(list(samples), sampling_rate=16000, padding="longest", return_tensors="np")
+        # By default it pads and cuts everything to 30 s.
+        found = extractor(
+            list(samples), sampling_rate=16000, padding="longest", truncation=False, return_tensors="np"
+        )
         return found["input_features"].transpose(0, 2, 1)
 
     return front_end
