@@ -123,18 +123,22 @@ def summary(program, runs):
 
 def add_ratios(programs, results):
     """Time for one unit divided by melflow's: of the bests, of the medians, and the median over the
-    rounds of the ratio within each round, which a slow hour does not change."""
+    rounds of the ratio within each round, which a slow hour does not change; `cpu` is that of the
+    processor time, which other programs change least."""
     base = next((p for p in programs if p.baseline), None)
     if base is None:
         return
     for program in programs:
         ours, theirs = results[program.like or base.name], results[program.name]
         scale = ours["amount"] / program.amount
-        rounds = [t["seconds"] / o["seconds"] for t, o in zip(theirs["runs"], ours["runs"])]
+        pairs = list(zip(theirs["runs"], ours["runs"]))
+        rounds = [t["seconds"] / o["seconds"] for t, o in pairs]
+        cpu = [t["cpu"] / o["cpu"] for t, o in pairs]
         theirs["ratio"] = {
             "best": theirs["best"] / ours["best"] * scale,
             "median": theirs["median"] / ours["median"] * scale,
             "rounds": statistics.median(rounds) * scale,
+            "cpu": statistics.median(cpu) * scale,
         }
 
 

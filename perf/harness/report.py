@@ -43,6 +43,7 @@ def seconds(value):
 def table(job, results):
     columns = ["program", "median [s]", "best [s]", f"{job.unit}/s", "user + sys [s]"]
     columns += ["peak [MiB]"] + (["µs each"] if job.per_unit else []) + ["time ÷ first"]
+    columns += ["user + sys ÷ first"]
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
     whole = max(program.amount for program in job.programs)
     for program in job.programs:
@@ -52,7 +53,7 @@ def table(job, results):
         cells += [f"{r['per_second']:,.0f}", seconds(r["cpu_median"] * scale), peak(r)]
         if job.per_unit:
             cells.append(f"{1e6 * r['median'] / program.amount:.1f}")
-        cells.append(f"{r['ratio']['rounds']:.2f}" if "ratio" in r else "")
+        cells += [f"{r['ratio'][which]:.2f}" if "ratio" in r else "" for which in ("rounds", "cpu")]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

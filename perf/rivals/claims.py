@@ -15,6 +15,7 @@ import librosa
 import numpy
 import soundfile
 import torch
+import torchaudio
 import transformers
 from lhotse.features.kaldi.layers import Wav2LogFilterBank
 from torchcodec.decoders import AudioDecoder
@@ -67,12 +68,20 @@ def calls_of(function):
     return Counting.calls
 
 
+def gradient(front_end):
+    samples = torch.from_numpy(NOISE)[None].requires_grad_()
+    front_end(samples).mean().backward()
+    return bool(samples.grad.abs().sum() > 0)
+
+
 def claims(folder):
     pieces = numpy.array_split(NOISE, 777)
     yield "kaldi-native-fbank: pieces give the rows of the whole", numpy.array_equal(kaldi_rows(pieces), kaldi_rows([NOISE]))
     whole = Wav2LogFilterBank()(torch.from_numpy(NOISE)[None])[0].numpy()
     online = lhotse_rows(numpy.array_split(NOISE, 40))
     yield "Lhotse: online_inference gives the rows of the whole, without the last", numpy.array_equal(online, whole[:-1])
+    yield "torchaudio: gradients come through MelSpectrogram", gradient(torchaudio.transforms.MelSpectrogram(RATE, n_mels=40))
+    yield "Lhotse: gradients come through Wav2LogFilterBank", gradient(Wav2LogFilterBank())
     yield "transformers: 40 s are cut to 30 s by default", whisper_rows() == 3000
     yield "transformers: 40 s are whole with truncation=False", whisper_rows(truncation=False, padding="longest") == 4000
     path = folder / "noise.flac"
