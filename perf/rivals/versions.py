@@ -9,8 +9,11 @@ import importlib
 import importlib.metadata
 import sys
 
-import h5py  # noqa: F401
-import soundfile
+try:
+    import h5py  # noqa: F401
+    import soundfile
+except ImportError as missing:
+    sys.exit(f"versions: {sys.executable}: {missing}")
 
 DECODES_WITH = {
     "av": lambda av: f" (FFmpeg {av.ffmpeg_version_info})",
