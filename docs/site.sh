@@ -29,25 +29,15 @@ if ! cmp -s docs/site/requirements.txt "$env/requirements.txt"; then
   cp docs/site/requirements.txt "$env/"
 fi
 
-"$env/bin/python" docs/site/pages.py build/site-pages
+program=${MELFLOW_PROGRAM:-build/release/bin/melflow}
+[[ -x $program ]] || echo "docs/site.sh: there is no $program, so that the page of commands is empty" >&2
+"$env/bin/python" docs/site/pages.py build/site-pages "$program"
 reference='apt-get install doxygen, and build the site again'
 if command -v doxygen >/dev/null; then
   bash tests/check.sh reference || echo "docs/site.sh: doxygen has warnings about the headers; the site has what it wrote" >&2
   reference='[reference](cpp/index.html)'
 fi
 sed -i "s|<!-- doxygen -->|$reference|" build/site-pages/native.md
-program=${MELFLOW_PROGRAM:-build/release/bin/melflow}
-if [[ -x $program ]]; then
-  help=$("$program" --help)
-  {
-    printf '```text\n%s\n```\n' "$help"
-    for verb in $(sed -n 's/^  \([a-z][a-z-]*\)  *[A-Z].*/\1/p' <<<"$help"); do
-      printf '\n## melflow %s\n\n```text\n%s\n```\n' "$verb" "$("$program" "$verb" --help)"
-    done
-  } >>build/site-pages/commands.md
-else
-  echo "docs/site.sh: there is no $program, so that the page of commands is empty" >&2
-fi
 rm -rf build/site-pages/cpp
 [[ $reference == apt* ]] || cp -r build/reference/html build/site-pages/cpp
 

@@ -1,7 +1,7 @@
 """The pages of the site from the repository's Markdown, and a check of its links that needs Python alone.
 
-In:  pages.py FOLDER    writes the pages there; the folder is made anew
-     pages.py --check   checks links and their anchors in every Markdown file and notebook
+In:  pages.py FOLDER PROGRAM   writes the pages there; the folder is made anew. PROGRAM: melflow, whose --help is the page of commands
+     pages.py --check          checks links and their anchors in every Markdown file and notebook
 Out: a line for each link that leads nowhere; exit status 0 where there is none.
 
 Links are those of the files as they lie in the repository. In the site docs/*.md and the first page are at the top, decisions and READMEs of
@@ -13,7 +13,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,6 +133,28 @@ def decisions():
         f"- [{title(f'docs/decisions/{name}')}]({name})" for name in names) + "\n"
 
 
+def wrapped(text):
+    """Help with lines of at most 92 columns; what an option means goes on below its begin."""
+    out = []
+    for line in text.split("\n"):
+        indent = re.match(r" *(?:\S+(?: \S+)* {2,})?", line)
+        out += textwrap.wrap(line, 92, subsequent_indent=" " * min(len(indent[0]), 40), break_long_words=False,
+                             break_on_hyphens=False) or [""]
+    return "\n".join(out)
+
+
+def commands(program):
+    """--help of a program, and of each of its verbs."""
+    def help_of(*verb):
+        return subprocess.run([program, *verb, "--help"], check=True, capture_output=True, text=True).stdout.rstrip()
+
+    of_all = help_of()
+    parts = [f"```text\n{wrapped(of_all)}\n```\n"]
+    for verb in re.findall("^  ([a-z][a-z-]*)  +[A-Z]", of_all, re.M):
+        parts.append(f"## melflow {verb}\n\n```text\n{wrapped(help_of(verb))}\n```\n")
+    return "\n".join(parts)
+
+
 def pages():
     """Markdown files and notebooks of the repository, without what builds leave in it."""
     out = []
@@ -141,7 +165,7 @@ def pages():
     return sorted(out)
 
 
-def write(folder):
+def write(folder, program):
     shutil.rmtree(folder, ignore_errors=True)
     wanted = [path for path in pages() if path.startswith("docs/") or path in PLACES and path != "README.md"]
     wanted += NATIVE_SOURCES
@@ -160,16 +184,19 @@ def write(folder):
         to.write_text(("---\nsearch: {boost: 0.2}\n---\n\n" if is_found_last else "") + page(path), encoding="utf-8")
         wanted += [target for _, _, target, _ in links(path)]
     Path(folder, "decisions/index.md").write_text(decisions(), encoding="utf-8")
+    if os.access(program, os.X_OK):
+        with open(Path(folder, "commands.md"), "a", encoding="utf-8") as page_of_commands:
+            page_of_commands.write("\n" + commands(program))
     shutil.copytree(ROOT / "docs/site/assets", Path(folder, "assets"))
 
 
 def main():
-    if len(sys.argv) != 2:
+    if sys.argv[1:] != ["--check"] and len(sys.argv) != 3:
         sys.exit(__doc__)
     found = list(problems(pages()))
     print("\n".join(found), end="\n" if found else "", file=sys.stderr)
     if sys.argv[1] != "--check":
-        write(sys.argv[1])
+        write(sys.argv[1], sys.argv[2])
     sys.exit(bool(found))
 
 
