@@ -42,7 +42,7 @@ void add_places(const std::vector<std::uint32_t>& words, std::size_t recording,
                 Spill<Place>& places) {
   for (std::size_t at = 0; at + kCheckAfter < words.size(); ++at) {
     const std::uint64_t h = hash_of(words[at]);
-    if ((h >> 62) != 0 || !is_evidence(words, at) || (at > 0 && words[at] == words[at - 1]))
+    if ((h >> 63) != 0 || !is_evidence(words, at) || (at > 0 && words[at] == words[at - 1]))
       continue;
     places.add((h >> 32) % Spill<Place>::kParts,
                {words[at], words[at + kCheckAfter], static_cast<std::uint32_t>(recording),

@@ -3,7 +3,7 @@
 // In:  the words of every recording.
 // Out: for two recordings that have a stretch in common, where it lies in each.
 //
-// A quarter of the words, chosen by their value, are sorted with their places, in files where they
+// Half of the words, chosen by their value, are sorted with their places, in files where they
 // do not fit in memory. Two places with one word are a vote for the two recordings at one offset
 // where the words 0.4 s later agree in most bits, too. A word that is in very many recordings is no
 // evidence and gives no votes. With two votes the words of both recordings are compared at that
