@@ -180,7 +180,7 @@ def write(folder, program):
         if path.endswith(AS_THEY_ARE):
             shutil.copyfile(ROOT / path, to)
             continue
-        is_found_last = place(path).startswith(("decisions/", "rooms/", "source/", "changelog", "contributing", "figures", "gpus"))
+        is_found_last = place(path).startswith(("conduct", "decisions/", "rooms/", "source/", "changelog", "contributing", "figures", "gpus"))
         to.write_text(("---\nsearch: {boost: 0.2}\n---\n\n" if is_found_last else "") + page(path), encoding="utf-8")
         wanted += [target for _, _, target, _ in links(path)]
     Path(folder, "decisions/index.md").write_text(decisions(), encoding="utf-8")
