@@ -30,7 +30,7 @@ Json paths_of(const std::vector<const FeatureFile::Entry*>& entries) {
   return out;
 }
 
-// "3 failed in the run (a.wav, ...), ...: nothing is known of them", or "".
+// "not compared: 3 failed in the run (a.wav, ...), 1 skipped there (b.wav)" as a line, or "".
 std::string not_compared(const Duplicates& found) {
   std::vector<std::string> parts;
   const auto add = [&](const std::vector<const FeatureFile::Entry*>& entries, const char* what) {

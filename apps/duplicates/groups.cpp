@@ -48,7 +48,7 @@ class Words final : public fingerprint::WordSource {
   void read(std::size_t r, std::vector<std::uint32_t>& words) const override {
     if (first_[r] != r) return;
     read_any(r, words);
-    evidence_[r] = fingerprint::evidence_of(words);
+    if (evidence_[r] < 0) evidence_[r] = fingerprint::evidence_of(words);
   }
   /// Of each recording that was read, how many of its words are evidence; of others -1.
   [[nodiscard]] const std::vector<std::int64_t>& evidence() const { return evidence_; }
